@@ -43,7 +43,7 @@ for name in "${missing[@]+"${missing[@]}"}"; do
   say "[$count/${#missing[@]}] building $name"
   module=$here; [ "$name" != kwok ] || module=$here/kwok
   ld="-s -w"; case $name in kube*) ld=$flags ;; esac
-  (cd "$module" && exec env GO111MODULE=on GOWORK=off GOFLAGS=-mod=readonly GOOS= GOARCH= \
+  (cd "$module" && exec env GO111MODULE=on GOWORK=off GOFLAGS=-mod=readonly GOTOOLCHAIN=auto GOOS= GOARCH= \
     go build -v -trimpath -ldflags "$ld" -o "$draft/$name" "${package[$name]}") >"$log" 2>&1 &
   go=$!; beat=0
   while kill -0 "$go" 2>/dev/null; do

@@ -45,7 +45,7 @@ kcm=$(program kube-controller-manager)
 
 trap '[ $? = 0 ] || stop_all' EXIT
 trap 'exit 130' INT TERM
-api() { "$kubectl" --kubeconfig "$run/kubeconfig" --request-timeout 5s "$@"; }
+api() { KUBERC=off "$kubectl" --kubeconfig "$run/kubeconfig" --cache-dir "$run/cache" --request-timeout 5s "$@"; }
 
 # etcd and the API server, on ports that were free a moment ago. Returns 1 where one of them was taken meanwhile.
 serve() {
