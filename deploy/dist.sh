@@ -24,7 +24,7 @@ if readelf -lW "$program" | grep -q INTERP; then die "$program is not static: it
 new=$dist.new
 rm -rf "$new"
 mkdir -p "$new"
-cargo run --release --locked -p keelson-plugins-build -- --out "$PWD/${new#"$PWD"/}/plugins"
+cargo run --release --locked -p keelson-plugins-build -- --out "$(cd "$new" && pwd)/plugins"
 install -m 755 "$program" "$new/keelson"
 install -m 644 LICENSE "$new/LICENSE"
 chmod 755 "$new" "$new/plugins"
