@@ -9,9 +9,9 @@ LABEL org.opencontainers.image.title="keelson" \
       org.opencontainers.image.source="https://github.com/keelson/keelson" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION"
-COPY LICENSE /LICENSE
-COPY plugins /plugins
 COPY keelson /keelson
+COPY plugins /plugins
+COPY LICENSE /LICENSE
 USER 65532:65532
 ENTRYPOINT ["/keelson"]
 CMD ["run", "--plugins", "/plugins"]
