@@ -5,7 +5,7 @@
 #            Deployment, run from the image as a kubelet would, brings the examples to Ready within its memory limit
 #   namespaced, plugins-volume   the same manifests' overlays: same rights in one namespace, none outside; no init container
 #
-# usage: tests/image/run.sh [DIST]   as root, with buildah, musl-tools and the programs of tests/control-plane/build.sh
+# usage: tests/image/run.sh [DIST]   as root, with buildah and musl-tools
 #   DIST  made before by deploy/dist.sh; without it, it is made anew
 set -euo pipefail
 me=test-image
@@ -16,6 +16,7 @@ cd "$here/../.."
 for tool in buildah musl-gcc readelf unshare setpriv; do
   command -v $tool >/dev/null || die "$tool is missing: apt-get install buildah musl-tools binutils util-linux"
 done
+"$here/build.sh" >/dev/null
 kubectl=$(program kubectl)
 work=$(mktemp -d)
 export CONTAINERS_STORAGE_CONF=$work/storage.conf BUILDAH_ISOLATION=chroot
