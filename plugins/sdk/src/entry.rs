@@ -1,0 +1,27 @@
+//! Between the exported functions and the author's trait.
+
+use crate::contract;
+use crate::log::{self, Level};
+use crate::{Plugin, Request};
+
+/// # Panics
+/// Where the author's code does; the message is logged before the trap.
+#[must_use]
+pub fn describe<P: Plugin>() -> contract::Manifest {
+    log_panics();
+    P::manifest().into()
+}
+
+/// # Errors
+/// What the author's code says, and requests that do not fit its types.
+pub fn render<P: Plugin>(request: contract::Request) -> Result<contract::Rendering, contract::Failure> {
+    log_panics();
+    Request::<P>::read(request).and_then(|request| P::render(&request)).map(Into::into).map_err(Into::into)
+}
+
+/// A panic in wasm is a bare `unreachable`: say first what and where.
+fn log_panics() {
+    if cfg!(target_family = "wasm") {
+        std::panic::set_hook(Box::new(|info| log::write(Level::Error, &info.to_string(), &[])));
+    }
+}
