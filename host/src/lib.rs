@@ -1,0 +1,9 @@
+//! The host of Keelson: watches custom resources, lets sandboxed components
+//! render them, and checks, owns, applies, prunes and reports what they render.
+//!
+//! Modules stand in the order of their layers: each may use those above it,
+//! never one below. Inside a layer, files stand in the order of their steps.
+
+pub mod names;
+pub mod limits;
+pub mod sandbox;

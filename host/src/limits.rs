@@ -1,0 +1,117 @@
+//! Every limit and time-out: unit, default, reason.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
+
+/// What one call of a plugin may use. `spec.limits` of the Plugin document;
+/// what is absent there takes the default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct PluginLimits {
+    /// MiB over all memories and tables of the instance. Default 64: Python wants 30.
+    #[schemars(range(min = 1, max = 4096))]
+    #[serde(rename = "memoryMiB")]
+    pub memory_mib: u32,
+    /// Units of wasmtime fuel, about one per instruction. The limit that is the same on every machine. Default 50 million.
+    #[schemars(range(min = 1))]
+    pub fuel: u64,
+    /// Milliseconds of wall time; the backstop behind fuel. Default 2000.
+    #[schemars(range(min = 10, max = 60000))]
+    pub wall_milliseconds: u32,
+    /// KiB of text that one rendering may hold, and that one call may copy in. Default 1024: etcd refuses 1.5 MiB.
+    #[schemars(range(min = 1, max = 16384))]
+    #[serde(rename = "outputKiB")]
+    pub output_kib: u32,
+    /// Children and Secrets of one rendering. Default 256.
+    #[schemars(range(min = 1, max = 4096))]
+    pub children: u32,
+    /// KiB of log text in one call; the rest is cut and said. Default 16.
+    #[schemars(range(min = 0, max = 1024))]
+    #[serde(rename = "logKiB")]
+    pub log_kib: u32,
+}
+
+impl Default for PluginLimits {
+    fn default() -> Self {
+        Self {
+            memory_mib: 64,
+            fuel: 50_000_000,
+            wall_milliseconds: 2_000,
+            output_kib: 1_024,
+            children: 256,
+            log_kib: 16,
+        }
+    }
+}
+
+impl PluginLimits {
+    pub fn memory_bytes(&self) -> usize {
+        self.memory_mib as usize * MIB
+    }
+    pub fn wall(&self) -> Duration {
+        Duration::from_millis(u64::from(self.wall_milliseconds))
+    }
+    pub fn output_bytes(&self) -> usize {
+        self.output_kib as usize * KIB
+    }
+    pub fn log_bytes(&self) -> usize {
+        self.log_kib as usize * KIB
+    }
+}
+
+/// One tick of the epoch clock: how late the wall-time backstop may strike.
+pub const EPOCH_TICK: Duration = Duration::from_millis(10);
+/// Nesting of a JSON value that a guest returns; deeper is refused before it is walked.
+pub const JSON_DEPTH: usize = 64;
+/// Bytes of a component file; a larger one is refused before it is read. componentize-py makes 18 MB.
+pub const COMPONENT_BYTES: u64 = 64 * MIB as u64;
+/// Bytes of a Plugin document.
+pub const DOCUMENT_BYTES: u64 = 256 * KIB as u64;
+/// Bytes of a parent that a guest is asked to render; a larger one is `TooLarge`. A spec has no business near etcd's 1.5 MiB.
+pub const PARENT_BYTES: usize = 256 * KIB;
+/// Bytes of one child as it is sent; beyond it the API server or etcd refuses.
+pub const CHILD_BYTES: usize = MIB;
+/// Characters of a parent's name, so that a child's name of ours fits every kind.
+pub const PARENT_NAME_CHARS: usize = 50;
+/// Characters of what a plugin appends to the parent's name, the dash included.
+pub const CHILD_SUFFIX_CHARS: usize = 13;
+/// Bytes of an Event's note; the API server refuses 1025.
+pub const EVENT_NOTE_BYTES: usize = 1024;
+/// Bytes of a condition's message; metav1.Condition allows 32768, a screen wants less.
+pub const CONDITION_MESSAGE_BYTES: usize = 1024;
+
+/// One API call from the first byte sent to the last received. The API server's own limit for writes is 34 s with webhooks.
+pub const API_CALL: Duration = Duration::from_secs(40);
+/// TCP and TLS to the API server.
+pub const API_CONNECT: Duration = Duration::from_secs(10);
+/// What a watch asks the server to end it after; spread by a quarter so that not all end at once.
+pub const WATCH_SERVER: Duration = Duration::from_secs(240);
+/// Silence of a watch after which it is taken for dead. Bookmarks come once a minute.
+pub const WATCH_SILENCE: Duration = Duration::from_secs(80);
+/// Objects in one page of a list.
+pub const LIST_PAGE: usize = 500;
+/// Delay before a failed watch or list is tried again: first, growth 2, cap. The cap bounds requests for a missing kind to one in 30 s.
+pub const WATCH_BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+
+/// Retries of what passes (a 500, no connection): first, growth 2, cap.
+pub const PASSING_BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(60));
+/// Retries of what the environment blocks (quota, a foreign object): first, growth 2, cap. No watch tells when it ends.
+pub const BLOCKED_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// Every object is looked at again after this, though nothing has changed; spread by a tenth.
+pub const RESYNC: Duration = Duration::from_secs(3600);
+/// How long a step between two "not ready" reasons is held back, so that a starting Pod's passing phases cost no write.
+pub const STATUS_SETTLE: Duration = Duration::from_secs(2);
+/// How long a child of an earlier parent of the same name is waited for before it is called a conflict.
+pub const STALE_CHILD_GRACE: Duration = Duration::from_secs(5);
+/// The same reason is said of one object by an Event once in this time.
+pub const EVENT_INTERVAL: Duration = Duration::from_secs(360);
+/// `look-again-after` and `retry-after` of a guest are clamped to this range; spread by a tenth.
+pub const LOOK_AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(86_400));
+/// Objects in work at one time. The API server is the limit well before this.
+pub const WORKERS: usize = 16;
+/// One status write in so many goes before children, so that a backlog cannot starve it.
+pub const REPORT_SHARE: u32 = 16;

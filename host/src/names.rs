@@ -1,0 +1,32 @@
+//! Every name that Keelson writes into a cluster. They stay in users' objects:
+//! changing one is a migration.
+
+/// Field manager of everything that is applied.
+pub const FIELD_MANAGER: &str = "keelson";
+/// Field manager of generated Secrets, so that no later apply takes their data away.
+pub const SECRETS_FIELD_MANAGER: &str = "keelson-secrets";
+/// `reportingController` of Events.
+pub const CONTROLLER: &str = "keelson.dev/keelson";
+
+/// Label on children: the parent's UID. What children are selected and cached by.
+pub const INSTANCE_LABEL: &str = "keelson.dev/instance";
+/// Label on children: the name of the Plugin document.
+pub const PLUGIN_LABEL: &str = "keelson.dev/plugin";
+/// Annotation on children: the hash of the rendering that was last applied.
+pub const HASH_ANNOTATION: &str = "keelson.dev/hash";
+/// Annotation on generated Secrets: random bytes under which their revision is computed.
+pub const REVISION_KEY_ANNOTATION: &str = "keelson.dev/revision-key";
+/// Annotation on parents: `"true"` stops writes to children.
+pub const PAUSED_ANNOTATION: &str = "keelson.dev/paused";
+/// Annotation that kubectl leaves; never handed to a guest.
+pub const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The common labels beside ours, for people and dashboards; nothing selects by them.
+pub const APP_NAME_LABEL: &str = "app.kubernetes.io/name";
+pub const APP_INSTANCE_LABEL: &str = "app.kubernetes.io/instance";
+pub const APP_MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
+pub const APP_PART_OF_LABEL: &str = "app.kubernetes.io/part-of";
+
+/// Group and version of the host's own documents.
+pub const GROUP: &str = "keelson.dev";
+pub const VERSION: &str = "v1alpha1";
