@@ -3,6 +3,7 @@
 use crate::contract;
 use crate::log::{self, Level};
 use crate::{Plugin, Request};
+use std::mem::ManuallyDrop;
 
 /// # Panics
 /// Where the author's code does; the message is logged before the trap.
@@ -16,7 +17,9 @@ pub fn describe<P: Plugin>() -> contract::Manifest {
 /// What the author's code says, and requests that do not fit its types.
 pub fn render<P: Plugin>(request: contract::Request) -> Result<contract::Rendering, contract::Failure> {
     log_panics();
-    Request::<P>::read(request).and_then(|request| P::render(&request)).map(Into::into).map_err(Into::into)
+    // Never dropped: the memory goes with the instance.
+    let request = ManuallyDrop::new(Request::<P>::read(request)?);
+    Ok(P::render(&request)?.into())
 }
 
 /// A panic in wasm is a bare `unreachable`: say first what and where.

@@ -1,6 +1,7 @@
 //! What a plugin is, in the words of `describe`.
 
 use crate::contract;
+use crate::rendering::json_text;
 use serde_json::Value;
 
 /// A kind of the API, with the paths that the plugin wants to observe in it.
@@ -116,7 +117,7 @@ impl Manifest {
     /// it against the cluster's CRD, so that no field is pruned unnoticed.
     #[expect(clippy::needless_pass_by_value, reason = "always a json!() of its own")]
     pub fn spec_schema(mut self, schema: Value) -> Self {
-        self.0.schema = Some(schema.to_string());
+        self.0.schema = Some(json_text(&schema));
         self
     }
 

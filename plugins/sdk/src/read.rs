@@ -16,50 +16,46 @@ pub struct NoConfig {}
 /// Messages are read in `kubectl describe`; a value of the user's may be long.
 const MESSAGE_CHARACTERS: usize = 400;
 
-/// What serde calls a type, and what a person does.
-const PLAIN_WORDS: [(&str, &str); 12] = [
-    ("u8", "a whole number from 0 to 255"),
-    ("u16", "a whole number from 0 to 65535"),
-    ("u32", "a whole number from 0 to 4294967295"),
-    ("u64", "a whole number, not negative"),
-    ("usize", "a whole number, not negative"),
-    ("i32", "a whole number of 32 bits"),
-    ("i64", "a whole number"),
-    ("f64", "a number"),
-    ("a boolean", "true or false"),
-    ("a sequence", "a list"),
-    ("a map", "an object"),
-    ("string or map", "a string"),
+/// How serde ends a sentence, and how a person would.
+const PLAIN_WORDS: [(&str, &str); 11] = [
+    ("expected u8", "expected a whole number from 0 to 255"),
+    ("expected u16", "expected a whole number from 0 to 65535"),
+    ("expected u32", "expected a whole number from 0 to 4294967295"),
+    ("expected u64", "expected a whole number, not negative"),
+    ("expected usize", "expected a whole number, not negative"),
+    ("expected i32", "expected a whole number of 32 bits"),
+    ("expected i64", "expected a whole number"),
+    ("expected f64", "expected a number"),
+    ("expected a boolean", "expected true or false"),
+    ("expected a sequence", "expected a list"),
+    ("expected a map", "expected an object"),
 ];
 
 /// `base` is the pointer of the text itself in the request's document.
 pub(crate) fn typed<T: DeserializeOwned>(text: &str, base: &str) -> Result<T, Failure> {
     serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text))
-        .map_err(|error| explain(base, error.path(), &error.inner().to_string()))
+        .map_err(|error| explain(base, error.path(), error.inner()))
 }
 
 /// Not generic, so that it is in a plugin once.
-fn explain(base: &str, path: &Path, error: &str) -> Failure {
+fn explain(base: &str, path: &Path, error: &serde_json::Error) -> Failure {
+    let text = error.to_string();
     // The position in our own text tells a user nothing.
-    let error = error.rsplit_once(" at line ").map_or(error, |(what, _)| what);
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    let text = text.strip_suffix(position.as_str()).unwrap_or(&text);
     let mut field = pointer(base, path);
-    if let Some(missing) = error.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+    if let Some(missing) = text.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
         push(&mut field, missing);
     }
-    let (what, expected) = error.rsplit_once("expected ").unwrap_or((error, ""));
-    let message = if let Some((_, plain)) = PLAIN_WORDS.iter().find(|(word, _)| *word == expected) {
-        format!("{field}: {what}expected {plain}")
-    } else if expected.starts_with("struct ") {
-        format!("{field}: {what}expected an object")
-    } else {
-        format!("{field}: {error}")
-    };
-    let mut failure = Failure::invalid(message.chars().take(MESSAGE_CHARACTERS).collect::<String>()).field(field);
-    // "unknown variant `x`, expected one of `a`, `b`": every second piece is a name.
-    if error.starts_with("unknown ") {
-        failure = failure.allowed(expected.split('`').skip(1).step_by(2));
+    let plain = PLAIN_WORDS.iter().find_map(|(word, plain)| Some((text.strip_suffix(word)?, *plain)));
+    let (what, expected) = plain.unwrap_or((text, ""));
+    let message: String = format!("{field}: {what}{expected}").chars().take(MESSAGE_CHARACTERS).collect();
+    let failure = Failure::invalid(message).field(field);
+    match text.strip_prefix("unknown ") {
+        // "variant `x`, expected one of `a`, `b`": from the second on, they are the accepted ones.
+        Some(names) => failure.allowed(names.split('`').skip(3).step_by(2)),
+        None => failure,
     }
-    failure
 }
 
 fn pointer(base: &str, path: &Path) -> String {
@@ -76,5 +72,11 @@ fn pointer(base: &str, path: &Path) -> String {
 
 fn push(pointer: &mut String, key: &str) {
     pointer.push('/');
-    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+    for character in key.chars() {
+        match character {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
+        }
+    }
 }

@@ -5,7 +5,6 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 
 /// The custom resource with the plugin's own types, and what the host knows
 /// around it.
@@ -32,10 +31,11 @@ struct Metadata {
     uid: String,
     #[serde(default)]
     generation: i64,
+    // As JSON, whose map is in every plugin anyway: another is 5 kB more.
     #[serde(default)]
-    labels: BTreeMap<String, String>,
+    labels: Map<String, Value>,
     #[serde(default)]
-    annotations: BTreeMap<String, String>,
+    annotations: Map<String, Value>,
 }
 
 impl<P: Plugin> Request<P> {
@@ -72,12 +72,12 @@ impl<P: Plugin> Request<P> {
 
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {
-        self.metadata.labels.get(key).map(String::as_str)
+        self.metadata.labels.get(key).and_then(Value::as_str)
     }
 
     #[must_use]
     pub fn annotation(&self, key: &str) -> Option<&str> {
-        self.metadata.annotations.get(key).map(String::as_str)
+        self.metadata.annotations.get(key).and_then(Value::as_str)
     }
 
     /// `NAME-SUFFIX`, for a second child of a kind. The dash and the suffix have
@@ -97,7 +97,11 @@ impl<P: Plugin> Request<P> {
     /// puts these labels on every child and every Pod template.
     #[must_use]
     pub fn selector(&self) -> Map<String, Value> {
-        self.raw.selector_labels.iter().map(|label| (label.key.clone(), Value::from(label.value.as_str()))).collect()
+        let mut labels = Map::new();
+        for label in &self.raw.selector_labels {
+            labels.insert(label.key.clone(), Value::from(label.value.as_str()));
+        }
+        labels
     }
 
     /// A child that is there.
