@@ -15,6 +15,7 @@ pub fn describe<P: Plugin>() -> contract::Manifest {
 
 /// # Errors
 /// What the author's code says, and requests that do not fit its types.
+#[allow(clippy::result_large_err, reason = "it is what the contract wants, once for each call")]
 pub fn render<P: Plugin>(request: contract::Request) -> Result<contract::Rendering, contract::Failure> {
     log_panics();
     // Never dropped: the memory goes with the instance.

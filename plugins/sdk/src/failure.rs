@@ -13,7 +13,7 @@ use crate::contract;
 /// ```
 #[must_use]
 #[derive(Debug, Clone, PartialEq)]
-pub struct Failure(contract::Failure);
+pub struct Failure(Box<contract::Failure>);
 
 impl Failure {
     /// The object is wrong: not asked again until it changes. `InvalidSpec`.
@@ -33,7 +33,7 @@ impl Failure {
     }
 
     fn new(class: contract::FailureClass, reason: impl Into<String>, message: impl Into<String>) -> Self {
-        Self(contract::Failure {
+        Self(Box::new(contract::Failure {
             class,
             reason: reason.into(),
             message: message.into(),
@@ -41,7 +41,7 @@ impl Failure {
             allowed: Vec::new(),
             remedy: None,
             retry_after: None,
-        })
+        }))
     }
 
     /// Another reason than the usual one: CamelCase, at most 64 characters.
@@ -77,13 +77,13 @@ impl Failure {
 
 impl From<Failure> for contract::Failure {
     fn from(failure: Failure) -> Self {
-        failure.0
+        *failure.0
     }
 }
 
 impl From<contract::Failure> for Failure {
     fn from(failure: contract::Failure) -> Self {
-        Self(failure)
+        Self(Box::new(failure))
     }
 }
 

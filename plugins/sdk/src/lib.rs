@@ -63,8 +63,8 @@ pub use serde_json;
 pub mod prelude {
     pub use crate::kinds::*;
     pub use crate::{
-        Child, Failure, Kind, Manifest, NoConfig, Observed, Plugin, Rendering, Request, Retention, Secret,
-        Serving, Unread,
+        Child, Failure, Kind, Manifest, NoConfig, Observed, Plugin, Rendering, Request, Retention, Secret, Serving,
+        Unread,
     };
     pub use serde_json::{Value, json};
 }
@@ -109,7 +109,7 @@ macro_rules! export {
                 }
             }
 
-            $crate::bindings::export!(Component with_types_in $crate::bindings);
+    $crate::bindings::export!(Component with_types_in $crate::bindings);
         };
     };
 }
