@@ -89,10 +89,12 @@ pub trait Plugin: Sized {
 }
 
 /// Makes a crate (`crate-type = ["cdylib"]`) a component of the world `plugin`.
-/// Nothing on other targets than wasm, so that unit tests run natively.
+/// On other targets it exports nothing, so that unit tests run natively.
 #[macro_export]
 macro_rules! export {
     ($plugin:ty) => {
+        const _: fn() -> $crate::contract::Manifest = $crate::entry::describe::<$plugin>;
+
         #[cfg(target_family = "wasm")]
         const _: () = {
             use $crate::bindings::exports::keelson::operator::operator::Guest;

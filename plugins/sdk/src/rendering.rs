@@ -140,7 +140,6 @@ impl Child {
 }
 
 impl From<Value> for Child {
-    #[expect(clippy::needless_pass_by_value)]
     fn from(object: Value) -> Self {
         Self(contract::Child { object: json_text(&object), retain: None, strategy: None })
     }

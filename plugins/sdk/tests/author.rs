@@ -1,4 +1,6 @@
 //! What an author and a user of the author's plugin see.
+#![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+#![allow(clippy::needless_pass_by_value, reason = "a json!() reads better without a &")]
 
 use keelson_sdk::contract::{Children, FailureClass, Readiness};
 use keelson_sdk::prelude::*;
@@ -69,7 +71,7 @@ impl Plugin for Shop {
             return Err(Failure::invalid("the port must be above 1023").field("/spec/port").remedy("take 8080"));
         }
         if mounts.iter().any(|mount| mount.read_only && mount.path == "/") {
-            panic!("no such root");
+            return Err(Failure::internal("nobody needs that"));
         }
         let image = shop.config.image.as_deref().unwrap_or("shop:1");
         let replicas = match tier {
