@@ -7,3 +7,4 @@
 pub mod names;
 pub mod limits;
 pub mod sandbox;
+pub mod check;
