@@ -65,6 +65,32 @@ impl PluginLimits {
 
 /// One tick of the epoch clock: how late the wall-time backstop may strike.
 pub const EPOCH_TICK: Duration = Duration::from_millis(10);
+/// Ticks without a call after which the epoch clock sleeps.
+pub const EPOCH_IDLE_TICKS: u32 = 100;
+/// Core instances of one component. componentize-py makes more than 32.
+pub const INSTANCES: u32 = 128;
+/// Memories of one component. QuickJS has three.
+pub const MEMORIES: u32 = 4;
+/// Tables of one component.
+pub const TABLES: u32 = 8;
+/// Elements of one table, eight bytes each. CPython has some ten thousand functions.
+pub const TABLE_ELEMENTS: usize = 1 << 18;
+/// Bytes of address space for one memory: all that 32 bits can name, so that compiled code needs no bounds checks.
+pub const MEMORY_SLOT: usize = 4096 * MIB;
+/// Memories that stay mapped after a call, for the next one of the same plugin.
+pub const WARM_SLOTS: u32 = 4;
+/// Bytes of each that stay resident: they are reset instead of faulted in anew.
+pub const WARM_BYTES: usize = 512 * KIB;
+/// What the host keeps for one record that a guest returns, beside the text in it.
+pub const RECORD_BYTES: usize = 256;
+/// What one line or field of a guest's log counts beside its text.
+pub const LOG_LINE_BYTES: usize = 48;
+/// JSON values in one rendering: 1 MiB of `{"":0}` would be a hundred as a tree.
+pub const JSON_VALUES: usize = 65_536;
+/// Characters of a reason; the contract says so.
+pub const REASON_CHARS: usize = 64;
+/// Conditions of a plugin's own on one object.
+pub const CONDITIONS: usize = 32;
 /// Nesting of a JSON value that a guest returns; deeper is refused before it is walked.
 pub const JSON_DEPTH: usize = 64;
 /// Bytes of a component file; a larger one is refused before it is read. componentize-py makes 18 MB.
