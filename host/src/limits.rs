@@ -88,6 +88,25 @@ pub const CONDITION_MESSAGE_BYTES: usize = 1024;
 pub const API_CALL: Duration = Duration::from_secs(40);
 /// TCP and TLS to the API server.
 pub const API_CONNECT: Duration = Duration::from_secs(10);
+/// TCP keep-alive probes start after this silence of a connection, and repeat at it.
+pub const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
+/// Sent bytes that the peer's TCP does not acknowledge for this long end the connection: a dropped route is noticed
+/// before `API_CALL` and `WATCH_SILENCE`, and dead connections leave the pool.
+pub const TCP_UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+/// A pooled connection that idles longer is closed, before kube-apiserver closes it at 90 s under a request.
+pub const POOL_IDLE: Duration = Duration::from_secs(60);
+/// Bytes of an answer that is no list. etcd holds 1.5 MiB; JSON and managedFields add to it.
+pub const ANSWER_BYTES: usize = 8 * MIB;
+/// Bytes of one page of a list.
+pub const LIST_BYTES: usize = 256 * MIB;
+/// Bytes of one line of a watch.
+pub const WATCH_LINE_BYTES: usize = 4 * MIB;
+/// Bytes of line buffer that a watch keeps between lines.
+pub const WATCH_LINE_KEPT: usize = 64 * KIB;
+/// Unreadable objects that one watch remembers to have said.
+pub const WATCH_SAID: usize = 1024;
+/// A watch that ends sooner and brought nothing counts as failed, else a server that hangs up at once is asked without end.
+pub const WATCH_SHORT: Duration = Duration::from_secs(1);
 /// What a watch asks the server to end it after; spread by a quarter so that not all end at once.
 pub const WATCH_SERVER: Duration = Duration::from_secs(240);
 /// Silence of a watch after which it is taken for dead. Bookmarks come once a minute.
