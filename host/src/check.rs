@@ -9,7 +9,7 @@ mod path;
 mod violation;
 mod grant;
 mod checked;
-mod syntax;
+pub(crate) mod syntax;
 mod kinds;
 mod manifest;
 mod name;

@@ -11,3 +11,4 @@ pub mod metrics;
 pub mod cluster;
 pub mod sandbox;
 pub mod check;
+pub mod plugin;

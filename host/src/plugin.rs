@@ -7,7 +7,6 @@
 //! an error. Verification cannot be left out: nothing but `verify` makes the
 //! `Verified` that `compile` takes.
 
-pub mod syntax;
 pub mod document;
 pub mod source;
 pub mod verify;

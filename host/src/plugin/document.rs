@@ -10,8 +10,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::syntax;
-use crate::check::{Grant, GrantedParent};
+use crate::check::{Grant, GrantedParent, Strategy, syntax};
 use crate::limits::PluginLimits;
 use crate::names;
 
@@ -92,15 +91,6 @@ pub struct StrategyRule {
     pub strategy: Strategy,
 }
 
-/// `InPlace`: changed where the API lets it be, else said. `Recreate`: deleted
-/// and made again. `OnDelete`: changed when somebody deletes the child.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Strategy {
-    InPlace,
-    Recreate,
-    OnDelete,
-}
-
 /// A Plugin document that was read and holds together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
@@ -160,7 +150,7 @@ impl Document {
     fn validate(&self) -> Result<(), DocumentError> {
         let Self { name, spec: PluginSpec { source, trust, grant, limits, config: _, strategies } } = self;
         let Source::File(FileSource { path }) = source;
-        check(syntax::dns_label(name), "metadata.name", "must be a DNS-1123 label: at most 63 of a-z, 0-9 and -")?;
+        check(syntax::dns_1123_label(name), "metadata.name", "must be a DNS-1123 label: at most 63 of a-z, 0-9 and -")?;
         check(!path.is_empty(), "spec.source.file.path", "must not be empty")?;
         if let Trust::Sha256(digest) = trust {
             let hex = digest.len() == 64 && digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -175,30 +165,21 @@ impl Document {
     }
 }
 
+/// Lines that could never match, such as `kind: pods` or `group: "*"`. What may
+/// be granted at all is checked with the manifest.
 fn grant_fields(grant: &Grant) -> Result<(), DocumentError> {
     let Grant { serves, children, related, namespaces, allowed_fields } = grant;
-    for (index, GrantedParent { group, kind, discriminator }) in serves.iter().enumerate() {
-        let at = format!("spec.grant.serves[{index}]");
-        group_and_kind(&at, group, kind)?;
-        if let Some(discriminator) = discriminator {
-            pointer(&format!("{at}.discriminator.path"), &discriminator.path)?;
-        }
-    }
-    for (list, kinds) in [("children", children), ("related", related)] {
-        for (index, granted) in kinds.iter().enumerate() {
-            group_and_kind(&format!("spec.grant.{list}[{index}]"), &granted.group, &granted.kind)?;
-        }
+    let serves = serves.iter().map(|one| (&one.group, &one.kind)).enumerate().map(|line| ("serves", line));
+    let children = children.iter().map(|one| (&one.group, &one.kind)).enumerate().map(|line| ("children", line));
+    let related = related.iter().map(|one| (&one.group, &one.kind)).enumerate().map(|line| ("related", line));
+    let allowed = allowed_fields.iter().map(|one| (&one.group, &one.kind)).enumerate();
+    let allowed = allowed.map(|line| ("allowedFields", line));
+    for (list, (index, (group, kind))) in serves.chain(children).chain(related).chain(allowed) {
+        group_and_kind(&format!("spec.grant.{list}[{index}]"), group, kind)?;
     }
     for (index, namespace) in namespaces.iter().enumerate() {
-        let known = namespace == "*" || syntax::dns_label(namespace);
+        let known = namespace == "*" || syntax::dns_1123_label(namespace);
         check(known, &format!("spec.grant.namespaces[{index}]"), "must be \"*\" or the name of a namespace")?;
-    }
-    for (index, allowed) in allowed_fields.iter().enumerate() {
-        let at = format!("spec.grant.allowedFields[{index}]");
-        group_and_kind(&at, &allowed.group, &allowed.kind)?;
-        for (index, path) in allowed.paths.iter().enumerate() {
-            pointer(&format!("{at}.paths[{index}]"), path)?;
-        }
     }
     Ok(())
 }
@@ -221,13 +202,9 @@ fn limit_fields(limits: PluginLimits) -> Result<(), DocumentError> {
 }
 
 fn group_and_kind(at: &str, group: &str, kind: &str) -> Result<(), DocumentError> {
-    let known = group.is_empty() || syntax::dns_subdomain(group);
+    let known = group.is_empty() || syntax::dns_1123_subdomain(group);
     check(known, &format!("{at}.group"), "must be an API group without version, or empty for the core group")?;
     check(syntax::kind(kind), &format!("{at}.kind"), "must be a kind, for instance Pod (not pods, and no *)")
-}
-
-fn pointer(at: &str, path: &str) -> Result<(), DocumentError> {
-    check(syntax::json_pointer(path), at, "must be a JSON pointer, for instance /spec/type")
 }
 
 fn check(holds: bool, at: &str, rule: &str) -> Result<(), DocumentError> {
