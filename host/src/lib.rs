@@ -12,3 +12,4 @@ pub mod cluster;
 pub mod sandbox;
 pub mod check;
 pub mod plugin;
+pub mod app;
