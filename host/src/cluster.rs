@@ -1,0 +1,16 @@
+//! The API server, from below: bytes in, bytes out, each call with a time-out
+//! and each watch a stream that mends itself.
+
+pub mod error;
+pub mod resource;
+pub mod meta;
+pub mod backoff;
+pub mod transport;
+pub mod client;
+pub mod watcher;
+
+pub use client::{Api, ConnectError};
+pub use error::{ApiError, ApiErrorKind, Cause, Refusal};
+pub use meta::ObjectView;
+pub use resource::Resource;
+pub use watcher::{Watch, WatchEvent, WatchHandle, WatchProblem, WatchState, watch};
