@@ -1,12 +1,12 @@
 //! What a child may hold beside apiVersion, kind and metadata, by kind. A kind
 //! that is not here is the grant's risk: it was named there.
 
-use super::pod::{CLAIM_SPEC, SPEC, TEMPLATE};
+use super::pod::{SPEC, TEMPLATE};
 use super::shape::Shape::{
     self, Each, Fields, Free, Guarded, GuardedAmong, LabelSelector, Labels, Metadata, Name, Target,
 };
-
-type Table = &'static [(&'static str, Shape)];
+use super::shape::Table;
+use super::volume::CLAIM_SPEC;
 
 pub(super) fn fields(group: &str, kind: &str) -> Option<Table> {
     OBJECTS.iter().find(|entry| entry.0 == group && entry.1 == kind).map(|entry| entry.2)

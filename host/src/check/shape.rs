@@ -17,7 +17,7 @@ pub(super) enum Shape {
     /// Anything: the API server judges it.
     Free,
     /// An object of these fields; others only where the grant names them.
-    Fields(&'static [(&'static str, Shape)]),
+    Fields(Table),
     /// A list of these.
     Each(&'static Shape),
     /// Only what is as good as absent (false, 0, "", []): no grant can give it.
@@ -40,6 +40,9 @@ pub(super) enum Shape {
     Metadata(&'static [&'static str]),
 }
 
+/// Fields by name; what is not here may not stand there.
+pub(super) type Table = &'static [(&'static str, Shape)];
+
 /// What one child is held against.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
@@ -54,11 +57,7 @@ pub(super) type Own<'a> = HashSet<(&'a str, &'a str, &'a str)>;
 
 impl Walk<'_> {
     /// A whole child: what stands beside apiVersion, kind and metadata.
-    pub(super) fn top(
-        &self,
-        child: &Map<String, Value>,
-        fields: &'static [(&'static str, Shape)],
-    ) -> Result<(), Fault> {
+    pub(super) fn top(&self, child: &Map<String, Value>, fields: Table) -> Result<(), Fault> {
         self.fields(child, &["apiVersion", "kind", "metadata"], fields, &Path::Root)
     }
 
@@ -109,7 +108,7 @@ impl Walk<'_> {
         &self,
         object: &Map<String, Value>,
         besides: &[&str],
-        fields: &[(&'static str, Shape)],
+        fields: Table,
         path: &Path<'_>,
     ) -> Result<(), Fault> {
         for (key, value) in object {
