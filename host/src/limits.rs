@@ -101,6 +101,16 @@ pub const DOCUMENT_BYTES: u64 = 256 * KIB as u64;
 pub const PARENT_BYTES: usize = 256 * KIB;
 /// Bytes of one child as it is sent; beyond it the API server or etcd refuses.
 pub const CHILD_BYTES: usize = MIB;
+/// Bytes of all annotations of one object, as the API server has it.
+pub const ANNOTATIONS_BYTES: usize = 256 * KIB;
+/// Bytes of the status fields that a rendering gives; they are written with every outcome.
+pub const STATUS_BYTES: usize = 32 * KIB;
+/// Conditions of a plugin's own beside the host's.
+pub const CONDITIONS: usize = 16;
+/// Characters of a random text in a generated Secret.
+pub const RANDOM_CHARS: (u32, u32) = (8, 256);
+/// Different characters that a random text is chosen from, at the least.
+pub const ALPHABET_CHARS: usize = 10;
 /// Characters of a parent's name, so that a child's name of ours fits every kind.
 pub const PARENT_NAME_CHARS: usize = 50;
 /// Characters of what a plugin appends to the parent's name, the dash included.

@@ -106,7 +106,16 @@ impl Grant {
     }
 
     pub(super) fn allows_field(&self, group: &str, kind: &str, path: &Path<'_>) -> bool {
-        let of_kind = |allowed: &&AllowedFields| allowed.group == group && allowed.kind == kind;
-        self.allowed_fields.iter().filter(of_kind).flat_map(|allowed| &allowed.paths).any(|pattern| path.is(pattern))
+        self.fields_of(group, kind).any(|pattern| path.is(pattern))
+    }
+
+    /// A field that is in no list.
+    pub(super) fn names_field(&self, group: &str, kind: &str, pointer: &str) -> bool {
+        self.fields_of(group, kind).any(|pattern| pattern == pointer)
+    }
+
+    fn fields_of(&self, group: &str, kind: &str) -> impl Iterator<Item = &String> {
+        let of_kind = move |allowed: &&AllowedFields| allowed.group == group && allowed.kind == kind;
+        self.allowed_fields.iter().filter(of_kind).flat_map(|allowed| &allowed.paths)
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::grant::Grant;
 use crate::sandbox::model::ChildKind;
 
 /// Group, kind, keys that lead to the template. A Pod is no template: its labels are the child's own.
@@ -28,19 +29,32 @@ pub fn pod_template_metadata<'a>(
     template.entry("metadata").or_insert_with(|| Value::Object(Map::new())).as_object_mut()
 }
 
-/// The spec of the child's Pods: its own, or that of its template.
-pub(super) fn pod_spec<'a>(
-    group: &str,
-    kind: &str,
-    object: &'a mut Map<String, Value>,
-) -> Option<&'a mut Map<String, Value>> {
-    let pod = if group.is_empty() && kind == "Pod" { object } else { template(group, kind, object)? };
-    pod.get_mut("spec")?.as_object_mut()
+/// A Pod that names no service account would get a token of the namespace's
+/// default one: not without the grant's word either.
+pub(super) fn without_token(kind: &ChildKind, object: &mut Map<String, Value>, grant: &Grant) {
+    const FIELD: &str = "automountServiceAccountToken";
+    let (group, kind) = (kind.kind.group.as_str(), kind.kind.kind.as_str());
+    let (keys, pod): (&[&str], _) = match group.is_empty() && kind == "Pod" {
+        true => (&[], Some(object)),
+        false => (keys(group, kind).unwrap_or_default(), template(group, kind, object)),
+    };
+    let Some(Value::Object(spec)) = pod.and_then(|pod| pod.get_mut("spec")) else { return };
+    let names_account = |field: &str| spec.get(field).is_some_and(|name| name != "");
+    if spec.contains_key(FIELD) || names_account("serviceAccountName") || names_account("serviceAccount") {
+        return;
+    }
+    let pointer: String = keys.iter().chain(&["spec", FIELD]).flat_map(|key| ["/", key]).collect();
+    if !grant.names_field(group, kind, &pointer) {
+        spec.insert(FIELD.to_owned(), Value::Bool(false));
+    }
+}
+
+fn keys(group: &str, kind: &str) -> Option<&'static [&'static str]> {
+    TEMPLATES.iter().find(|entry| entry.0 == group && entry.1 == kind).map(|entry| entry.2)
 }
 
 fn template<'a>(group: &str, kind: &str, object: &'a mut Map<String, Value>) -> Option<&'a mut Map<String, Value>> {
-    let (_, _, keys) = TEMPLATES.iter().find(|entry| entry.0 == group && entry.1 == kind)?;
-    keys.iter().try_fold(object, |at, key| at.get_mut(*key)?.as_object_mut())
+    keys(group, kind)?.iter().try_fold(object, |at, key| at.get_mut(*key)?.as_object_mut())
 }
 
 #[cfg(test)]
