@@ -1,6 +1,5 @@
 //! The loop of one stream: list, follow, and what each kind of break leads to.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::AssertUnwindSafe;
@@ -102,6 +101,7 @@ impl<F: FnMut(WatchEvent<'_>) + Send> Stream<F> {
             (self.on_event)(WatchEvent::ListStarted);
         }
         for raw in page.items.unwrap_or_default() {
+            let raw = raw.get();
             match ObjectView::parse(raw) {
                 Ok(object) => (self.on_event)(WatchEvent::Listed(&object)),
                 Err(error) => self.skip(raw, &error),
@@ -159,13 +159,14 @@ impl<F: FnMut(WatchEvent<'_>) + Send> Stream<F> {
 
     /// One event. An error means that the stream cannot be trusted to go on.
     fn line(&mut self, line: &[u8], version: &mut String) -> Result<(), ApiError> {
-        let Line { kind, object: raw } = serde_json::from_slice(line).map_err(|error| self.unreadable(&error))?;
+        let (kind, raw) = open(line).map_err(|error| self.unreadable(&error))?;
         if kind == "ERROR" {
-            let refusal = Refusal::from_status(raw.get().as_bytes()).unwrap_or_default();
+            let refusal = Refusal::from_status(raw.as_bytes()).unwrap_or_default();
             return Err(self.error(ApiErrorKind::Status(refusal)));
         }
         let object = match ObjectView::parse(raw) {
             Ok(object) => object,
+            Err(error) if error.is_syntax() => return Err(self.error(error.into())),
             Err(error) => {
                 self.skip(raw, &error);
                 return Ok(());
@@ -175,7 +176,7 @@ impl<F: FnMut(WatchEvent<'_>) + Send> Stream<F> {
             version.clear();
             version.push_str(&object.resource_version);
         }
-        match &*kind {
+        match kind {
             "ADDED" | "MODIFIED" => (self.on_event)(WatchEvent::Changed(&object)),
             "DELETED" => (self.on_event)(WatchEvent::Deleted(&object)),
             // A bookmark, or what a later server adds.
@@ -200,12 +201,26 @@ struct ListMetadata {
     r#continue: String,
 }
 
-#[derive(Deserialize)]
-struct Line<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    object: &'a RawValue,
+/// Takes an event apart. The server writes `{"type":T,"object":O}`: where a line looks like that, O is read once, by the
+/// view, which also proves that it is one whole value; any other line is read twice.
+fn open(line: &[u8]) -> Result<(&str, &str), serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Line<'a> {
+        #[serde(rename = "type")]
+        kind: &'a str,
+        #[serde(borrow)]
+        object: &'a RawValue,
+    }
+    let usual = || {
+        let line = std::str::from_utf8(line).ok()?.trim_ascii_end().strip_prefix(r#"{"type":""#)?.strip_suffix('}')?;
+        let (kind, object) = line.split_once(r#"","object":"#)?;
+        let simple = kind.bytes().all(|byte| byte.is_ascii_uppercase());
+        (simple && object.starts_with('{') && object.ends_with('}')).then_some((kind, object))
+    };
+    match usual() {
+        Some(found) => Ok(found),
+        None => serde_json::from_slice::<Line<'_>>(line).map(|line| (line.kind, line.object.get())),
+    }
 }
 
 /// Why the rest of a watch is not read.
@@ -288,13 +303,13 @@ impl<F> Stream<F> {
     }
 
     /// One bad object must not stop the rest. Said once, not at each of its events.
-    fn skip(&mut self, raw: &RawValue, error: &ViewError) {
+    fn skip(&mut self, raw: &str, error: &ViewError) {
         #[derive(Deserialize, Default)]
         #[serde(default)]
         struct Named {
             metadata: serde_json::Map<String, serde_json::Value>,
         }
-        let Named { metadata } = serde_json::from_str(raw.get()).unwrap_or_default();
+        let Named { metadata } = serde_json::from_str(raw).unwrap_or_default();
         let part = |key: &str| metadata.get(key).and_then(|value| value.as_str()).unwrap_or_default();
         let (name, namespace) = (part("name"), part("namespace"));
         let mut hasher = DefaultHasher::new();

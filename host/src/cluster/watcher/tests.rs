@@ -71,7 +71,7 @@ fn list(version: &str, token: &str, names: &[&str]) -> String {
 
 fn event(kind: &str, name: &str, version: &str) -> String {
     let object = serde_json::json!({"metadata": {"name": name, "resourceVersion": version}});
-    serde_json::json!({"type": kind, "object": object}).to_string() + "\n"
+    format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n")
 }
 
 fn gone() -> String {
@@ -93,7 +93,8 @@ async fn lists_by_pages_then_follows_and_goes_on_at_once_where_it_was() {
     let stream = watch.stream();
     stream.send(&event("ADDED", "c", "11"));
     stream.send(&event("MODIFIED", "c", "12"));
-    stream.send(&event("DELETED", "a", "13"));
+    // As no server writes it today.
+    stream.send("{ \"object\": {\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"13\"}}, \"type\": \"DELETED\" }\n");
     stream.send(&event("BOOKMARK", "", "19"));
     case.see(&["changed c", "changed c", "deleted a"]).await;
     drop(stream);
@@ -247,8 +248,14 @@ async fn one_unreadable_object_does_not_stop_the_rest() {
 #[tokio::test]
 async fn a_line_that_is_no_json_lists_anew() {
     let mut case = Case::new(FAST);
-    let stream = case.filled(&["a"]).await.stream();
-    stream.send("<html>a proxy's error page</html>\n");
+    for line in [
+        "<html>a proxy's error page</html>",
+        r#"{"type":"ADDED","object":{"metadata":{"name":"b"}}"#,
+        r#"{"type":"ADDED","object":{"metadata":{"name":"b"}},{}}"#,
+    ] {
+        let stream = case.filled(&["a"]).await.stream();
+        stream.send(&format!("{line}\n"));
+    }
     case.filled(&["a"]).await;
 }
 
