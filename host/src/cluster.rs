@@ -5,11 +5,15 @@ pub mod error;
 pub mod resource;
 pub mod meta;
 pub mod backoff;
+pub mod config;
 pub mod transport;
 pub mod client;
 pub mod watcher;
+#[cfg(test)]
+pub(crate) mod fake;
 
-pub use client::{Api, ConnectError};
+pub use client::Api;
+pub use config::ConnectError;
 pub use error::{ApiError, ApiErrorKind, Cause, Refusal};
 pub use meta::ObjectView;
 pub use resource::Resource;

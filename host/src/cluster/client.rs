@@ -7,11 +7,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt, Full};
-use kube::Config;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde::{Deserialize, Serialize};
 use tower::ServiceExt;
 
+use super::config::{ConnectError, configure};
 use super::error::{ApiError, ApiErrorKind, Refusal, in_words};
 use super::resource::{Resource, escape, group_version_path};
 use super::transport::{self, ResponseBody, Transport};
@@ -27,37 +26,10 @@ pub struct Api {
 
 struct Shared {
     server: String,
+    /// `limits::API_CALL`; shorter in tests.
+    call_limit: Duration,
     default_namespace: String,
     requests: RestMetrics,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
-    #[error("kubeconfig {path}: {reason}")]
-    Kubeconfig { path: String, reason: String },
-    #[error("context {context:?} of kubeconfig {path}: {reason}")]
-    Context { path: String, context: String, reason: String },
-    #[error("no cluster to talk to: kubeconfig {path}: {kubeconfig}; and not in a cluster: {incluster}")]
-    Nowhere { path: String, kubeconfig: String, incluster: String },
-    #[error("cluster {server}: proxy-url is not supported")]
-    Proxy { server: String },
-    #[error("credentials or certificates for {server}: {reason}")]
-    Setup { server: String, reason: String },
-}
-
-/// One page of a list, to be borrowed from by `ListPage`.
-#[derive(Deserialize)]
-pub(super) struct ListPage<'a> {
-    pub metadata: ListMetadata,
-    #[serde(borrow)]
-    pub items: Option<Vec<&'a serde_json::value::RawValue>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct ListMetadata {
-    pub resource_version: String,
-    pub r#continue: String,
 }
 
 // === Reading ===
@@ -104,7 +76,7 @@ impl Api {
             let answer = self.send(Method::GET, uri, None).await?;
             if answer.status().is_success() { Ok(answer.into_body()) } else { Err(refused(answer).await) }
         };
-        within(limits::API_CALL, open).await.map_err(at(call))
+        within(self.shared.call_limit, open).await.map_err(at(call))
     }
 
     /// What the server says of a kind; none only where a reachable server says that it does not serve it.
@@ -321,9 +293,20 @@ impl Api {
 
     /// Over a transport of the caller's own.
     pub fn over(transport: Transport, server: &str, default_namespace: &str, metrics: &Metrics) -> Self {
+        Self::limited(transport, server, default_namespace, metrics, limits::API_CALL)
+    }
+
+    pub(super) fn limited(
+        transport: Transport,
+        server: &str,
+        default_namespace: &str,
+        metrics: &Metrics,
+        call_limit: Duration,
+    ) -> Self {
         let host = server.split_once("://").map_or(server, |(_, host)| host);
         let shared = Shared {
             server: server.to_owned(),
+            call_limit,
             default_namespace: default_namespace.to_owned(),
             requests: metrics.rest(host),
         };
@@ -343,41 +326,6 @@ impl Api {
     }
 }
 
-async fn configure(context: Option<&str>) -> Result<Config, ConnectError> {
-    let path = std::env::var("KUBECONFIG").ok().filter(|path| !path.is_empty());
-    let named = path.is_some() || context.is_some();
-    let path = path.unwrap_or_else(|| "~/.kube/config".to_owned());
-    let kubeconfig = match Kubeconfig::read() {
-        Ok(kubeconfig) => kubeconfig,
-        // What the user named must be there; only the default may be absent, in a Pod.
-        Err(error) if named => return Err(ConnectError::Kubeconfig { path, reason: in_words(&error) }),
-        Err(error) => {
-            return Config::incluster().map(without_retry).map_err(|incluster| ConnectError::Nowhere {
-                path,
-                kubeconfig: in_words(&error),
-                incluster: in_words(&incluster),
-            });
-        }
-    };
-    let context = context.map(str::to_owned).or_else(|| kubeconfig.current_context.clone()).unwrap_or_default();
-    let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
-    let proxied = kubeconfig.clusters.iter().any(|named| named.cluster.as_ref().is_some_and(|c| c.proxy_url.is_some()));
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| ConnectError::Context {
-        path,
-        context,
-        reason: in_words(&error),
-    })?;
-    if config.proxy_url.is_some() && proxied {
-        return Err(ConnectError::Proxy { server: config.cluster_url.to_string() });
-    }
-    Ok(without_retry(config))
-}
-
-fn without_retry(mut config: Config) -> Config {
-    config.default_retry = false;
-    config
-}
-
 // === One call ===
 
 type Content = (HeaderValue, Vec<u8>);
@@ -394,7 +342,7 @@ impl Api {
             let answer = self.send(method, uri, content).await?;
             if answer.status().is_success() { read(answer.into_body(), cap).await } else { Err(refused(answer).await) }
         };
-        within(limits::API_CALL, call).await
+        within(self.shared.call_limit, call).await
     }
 
     async fn send(
@@ -497,3 +445,6 @@ fn parameter(uri: &mut String, name: &str, value: &str) {
     uri.push('=');
     escape(uri, value);
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,14 +6,14 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// One object, borrowed from the text of a list, a watch event or an answer.
 #[derive(Debug)]
 pub struct ObjectView<'a> {
-    /// The whole object.
-    pub raw: &'a RawValue,
+    /// The whole object as it came.
+    pub raw: &'a str,
     /// The top-level fields: `spec`, `status`, `data`, `metadata` too.
     pub fields: Fields<'a, &'a RawValue>,
     pub name: Cow<'a, str>,
@@ -72,6 +72,13 @@ pub struct Fields<'a, V>(Vec<(Cow<'a, str>, V)>);
 #[error("object cannot be read: {0}")]
 pub struct ViewError(#[from] serde_json::Error);
 
+impl ViewError {
+    /// Not one JSON object at all, rather than an object with a field of a wrong type.
+    pub(super) fn is_syntax(&self) -> bool {
+        !self.0.is_data()
+    }
+}
+
 // === impl ObjectView ===
 
 #[derive(Default, Deserialize)]
@@ -101,9 +108,13 @@ struct Metadata<'a> {
 }
 
 impl<'a> ObjectView<'a> {
-    pub fn parse(raw: &'a RawValue) -> Result<Self, ViewError> {
-        let fields: Fields<'a, &'a RawValue> = serde_json::from_str(raw.get())?;
+    pub fn parse(raw: &'a str) -> Result<Self, ViewError> {
+        let fields: Fields<'a, &'a RawValue> = serde_json::from_str(raw)?;
         let metadata = match fields.get("metadata") {
+            // serde also reads a struct from a list.
+            Some(metadata) if !metadata.get().starts_with('{') => {
+                return Err(ViewError(serde_json::Error::custom("metadata is not an object")));
+            }
             Some(metadata) => serde_json::from_str(metadata.get())?,
             None => Metadata::default(),
         };
@@ -139,7 +150,7 @@ impl<'a> ObjectView<'a> {
 
     /// Reads an answer of the API server.
     pub fn from_slice(body: &'a [u8]) -> Result<Self, ViewError> {
-        Self::parse(serde_json::from_slice(body)?)
+        Self::parse(std::str::from_utf8(body).map_err(serde_json::Error::custom)?)
     }
 
     /// The owner that controls the object, if one does.
@@ -154,11 +165,9 @@ impl<'a> ObjectView<'a> {
         }
     }
 
-    /// What stands at a JSON pointer (`/spec/ports/0/port`); the empty pointer is the whole object.
+    /// What stands at a JSON pointer (`/spec/ports/0/port`). The empty pointer, the whole object, is `raw`: none here.
     pub fn pointer(&self, pointer: &str) -> Option<&'a RawValue> {
-        let Some(rest) = pointer.strip_prefix('/') else {
-            return pointer.is_empty().then_some(self.raw);
-        };
+        let rest = pointer.strip_prefix('/')?;
         let (first, rest) = rest.split_once('/').map_or((rest, None), |(first, rest)| (first, Some(rest)));
         let field = *self.fields.get(&unescape(first))?;
         match rest {
@@ -373,8 +382,9 @@ mod tests {
         assert_eq!(at("/spec/containers/0/ports/0/containerPort"), Some("27017"));
         assert_eq!(at("/spec/a~1b/~0"), Some("true"));
         assert_eq!(at("/metadata/labels/app"), Some("\"db\""));
-        assert_eq!(at("").map(str::len), Some(POD.len()));
-        for missing in ["/spec/containers/1", "/spec/containers/00", "/spec/containers/-", "/nope", "/spec/x/y", "spec"]
+        assert_eq!(pod.raw, POD);
+        for missing in
+            ["/spec/containers/1", "/spec/containers/00", "/spec/containers/-", "/nope", "/spec/x/y", "spec", ""]
         {
             assert_eq!(at(missing), None, "{missing}");
         }
@@ -408,6 +418,8 @@ mod tests {
             "",
             "{",
             r#"{"metadata":5}"#,
+            r#"{"metadata":null}"#,
+            r#"{"metadata":["a"]}"#,
             r#"{"metadata":{"name":5}}"#,
             r#"{"metadata":{"labels":[]}}"#,
             r#"{"metadata":{"labels":{"a":1}}}"#,
