@@ -101,6 +101,16 @@ pub const DOCUMENT_BYTES: u64 = 256 * KIB as u64;
 pub const PARENT_BYTES: usize = 256 * KIB;
 /// Bytes of one child as it is sent; beyond it the API server or etcd refuses.
 pub const CHILD_BYTES: usize = MIB;
+/// Bytes of all annotations of one object, as the API server has it.
+pub const ANNOTATIONS_BYTES: usize = 256 * KIB;
+/// Bytes of the status fields that a rendering gives; they are written with every outcome.
+pub const STATUS_BYTES: usize = 32 * KIB;
+/// Conditions of a plugin's own beside the host's.
+pub const CONDITIONS: usize = 16;
+/// Characters of a random text in a generated Secret.
+pub const RANDOM_CHARS: (u32, u32) = (8, 256);
+/// Different characters that a random text is chosen from, at the least.
+pub const ALPHABET_CHARS: usize = 10;
 /// Characters of a parent's name, so that a child's name of ours fits every kind.
 pub const PARENT_NAME_CHARS: usize = 50;
 /// Characters of what a plugin appends to the parent's name, the dash included.
@@ -114,6 +124,25 @@ pub const CONDITION_MESSAGE_BYTES: usize = 1024;
 pub const API_CALL: Duration = Duration::from_secs(40);
 /// TCP and TLS to the API server.
 pub const API_CONNECT: Duration = Duration::from_secs(10);
+/// TCP keep-alive probes start after this silence of a connection, and repeat at it.
+pub const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
+/// Sent bytes that the peer's TCP does not acknowledge for this long end the connection: a dropped route is noticed
+/// before `API_CALL` and `WATCH_SILENCE`, and dead connections leave the pool.
+pub const TCP_UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+/// A pooled connection that idles longer is closed, before kube-apiserver closes it at 90 s under a request.
+pub const POOL_IDLE: Duration = Duration::from_secs(60);
+/// Bytes of an answer that is no list. etcd holds 1.5 MiB; JSON and managedFields add to it.
+pub const ANSWER_BYTES: usize = 8 * MIB;
+/// Bytes of one page of a list.
+pub const LIST_BYTES: usize = 256 * MIB;
+/// Bytes of one line of a watch.
+pub const WATCH_LINE_BYTES: usize = 4 * MIB;
+/// Bytes of line buffer that a watch keeps between lines.
+pub const WATCH_LINE_KEPT: usize = 64 * KIB;
+/// Unreadable objects that one watch remembers to have said.
+pub const WATCH_SAID: usize = 1024;
+/// A watch that ends sooner and brought nothing counts as failed, else a server that hangs up at once is asked without end.
+pub const WATCH_SHORT: Duration = Duration::from_secs(1);
 /// What a watch asks the server to end it after; spread by a quarter so that not all end at once.
 pub const WATCH_SERVER: Duration = Duration::from_secs(240);
 /// Silence of a watch after which it is taken for dead. Bookmarks come once a minute.
