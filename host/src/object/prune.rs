@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::Host;
+use super::host::Host;
 use super::children::Child;
 use super::own::Owned;
 use super::parents::Parent;
