@@ -51,6 +51,9 @@ pub enum Command {
     Render(RenderArgs),
     /// Print the CustomResourceDefinition of the host's own kind, Plugin.
     Crd,
+    /// What the host compiles components with; not for people.
+    #[command(name = crate::sandbox::compiler::CHILD_COMMAND, hide = true)]
+    CompileComponent { kind: String },
     /// Work on plugin folders.
     Plugin {
         #[command(subcommand)]
@@ -123,6 +126,16 @@ pub enum Namespaces {
 }
 
 // === impls ===
+
+impl Namespaces {
+    /// Empty: all.
+    pub fn names(self) -> Vec<String> {
+        match self {
+            Self::All => Vec::new(),
+            Self::These(names) => names,
+        }
+    }
+}
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
