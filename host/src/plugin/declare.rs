@@ -65,5 +65,3 @@ fn agree(holds: bool, field: &str, rule: &'static str) -> Result<(), DeclareErro
     if holds { Ok(()) } else { Err(DeclareError::Manifest { field: field.to_owned(), rule }) }
 }
 
-#[cfg(test)]
-mod tests;
