@@ -109,7 +109,8 @@ pub const WATCH_SAID: usize = 1024;
 pub const WATCH_SHORT: Duration = Duration::from_secs(1);
 /// What a watch asks the server to end it after; spread by a quarter so that not all end at once.
 pub const WATCH_SERVER: Duration = Duration::from_secs(240);
-/// Silence of a watch after which it is taken for dead. Bookmarks come once a minute.
+/// Silence of a watch after which it is asked for anew. Bookmarks come once a minute, of a kind without changes
+/// sometimes every other minute (seen on 1.37): silence alone is no error.
 pub const WATCH_SILENCE: Duration = Duration::from_secs(80);
 /// Objects in one page of a list.
 pub const LIST_PAGE: usize = 500;
