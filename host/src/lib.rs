@@ -10,3 +10,7 @@ pub mod clock;
 pub mod metrics;
 pub mod cluster;
 pub mod sandbox;
+pub mod check;
+pub mod plugin;
+pub mod object;
+pub mod app;

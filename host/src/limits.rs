@@ -65,6 +65,32 @@ impl PluginLimits {
 
 /// One tick of the epoch clock: how late the wall-time backstop may strike.
 pub const EPOCH_TICK: Duration = Duration::from_millis(10);
+/// Ticks without a call after which the epoch clock sleeps.
+pub const EPOCH_IDLE_TICKS: u32 = 100;
+/// Core instances of one component. componentize-py makes more than 32.
+pub const INSTANCES: u32 = 128;
+/// Memories of one component. QuickJS has three.
+pub const MEMORIES: u32 = 4;
+/// Tables of one component.
+pub const TABLES: u32 = 8;
+/// Elements of one table, eight bytes each. CPython has some ten thousand functions.
+pub const TABLE_ELEMENTS: usize = 1 << 18;
+/// Bytes of address space for one memory: all that 32 bits can name, so that compiled code needs no bounds checks.
+pub const MEMORY_SLOT: usize = 4096 * MIB;
+/// Memories that stay mapped after a call, for the next one of the same plugin.
+pub const WARM_SLOTS: u32 = 4;
+/// Bytes of each that stay resident: they are reset instead of faulted in anew.
+pub const WARM_BYTES: usize = 512 * KIB;
+/// What the host keeps for one record that a guest returns, beside the text in it.
+pub const RECORD_BYTES: usize = 256;
+/// What one line or field of a guest's log counts beside its text.
+pub const LOG_LINE_BYTES: usize = 48;
+/// JSON values in one rendering: 1 MiB of `{"":0}` would be a hundred as a tree.
+pub const JSON_VALUES: usize = 65_536;
+/// Characters of a reason; the contract says so.
+pub const REASON_CHARS: usize = 64;
+/// Conditions of a plugin's own on one object.
+pub const CONDITIONS: usize = 32;
 /// Nesting of a JSON value that a guest returns; deeper is refused before it is walked.
 pub const JSON_DEPTH: usize = 64;
 /// Bytes of a component file; a larger one is refused before it is read. componentize-py makes 18 MB.
@@ -75,6 +101,14 @@ pub const DOCUMENT_BYTES: u64 = 256 * KIB as u64;
 pub const PARENT_BYTES: usize = 256 * KIB;
 /// Bytes of one child as it is sent; beyond it the API server or etcd refuses.
 pub const CHILD_BYTES: usize = MIB;
+/// Bytes of all annotations of one object, as the API server has it.
+pub const ANNOTATIONS_BYTES: usize = 256 * KIB;
+/// Bytes of the status fields that a rendering gives; they are written with every outcome.
+pub const STATUS_BYTES: usize = 32 * KIB;
+/// Characters of a random text in a generated Secret.
+pub const RANDOM_CHARS: (u32, u32) = (8, 256);
+/// Different characters that a random text is chosen from, at the least.
+pub const ALPHABET_CHARS: usize = 10;
 /// Characters of a parent's name, so that a child's name of ours fits every kind.
 pub const PARENT_NAME_CHARS: usize = 50;
 /// Characters of what a plugin appends to the parent's name, the dash included.
