@@ -15,7 +15,7 @@ use crate::cluster::Api;
 use crate::metrics::Metrics;
 use crate::object::Host;
 use crate::plugin::Registry;
-use crate::sandbox::Engine;
+use crate::sandbox::{Compiler, Engine};
 
 /// Returns at SIGTERM or SIGINT, at once: whatever was under way is completed
 /// by the next host.
@@ -32,7 +32,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     probes::serve(probe_address, encode, readiness.clone()).await?;
     let host = async {
         let renders = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
-        let engine = Engine::new(renders).context("the sandbox cannot be set up")?;
+        let engine = Engine::with_compiler(renders, Compiler::child_of_this_program()).context("the sandbox cannot be set up")?;
         let registry = Arc::new(Registry::load(&plugins, &engine).await?);
         say_what_serves(&registry, &metrics);
         let api = Api::connect(context.as_deref(), metrics.clone()).await?;
