@@ -131,6 +131,8 @@ pub const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
 pub const TCP_UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 /// A pooled connection that idles longer is closed, before kube-apiserver closes it at 90 s under a request.
 pub const POOL_IDLE: Duration = Duration::from_secs(60);
+/// Bytes that a connection reads at a time; hyper would grow to six times that and keep it.
+pub const READ_BUFFER: usize = 64 * KIB;
 /// Bytes of an answer that is no list. etcd holds 1.5 MiB; JSON and managedFields add to it.
 pub const ANSWER_BYTES: usize = 8 * MIB;
 /// Bytes of one page of a list.

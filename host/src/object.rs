@@ -107,7 +107,8 @@ async fn steps(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memor
     if !memory.render_once && memory.refused == Some(gathered.fingerprint) {
         return Ok(Next::Rest);
     }
-    let mut parts = rendering(host, &plugin, parent, &gathered).await.inspect_err(|error| memory.refuse(error, &gathered))?;
+    let mut parts =
+        rendering(host, &plugin, parent, &gathered).await.inspect_err(|error| memory.refuse(error, &gathered))?;
     let made_secrets = secrets::keep(host, parent, &plugin.name, &parts.secrets, memory).await?;
     if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {
         // The plugin has not seen these revisions yet, and may put them into a Pod.
@@ -142,7 +143,12 @@ async fn steps(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memor
 }
 
 /// One call of the guest, and its answer held against every rule.
-async fn rendering(host: &Host, plugin: &Arc<Plugin>, parent: &Parent, gathered: &Gathered) -> Result<CheckedParts, WalkError> {
+async fn rendering(
+    host: &Host,
+    plugin: &Arc<Plugin>,
+    parent: &Parent,
+    gathered: &Gathered,
+) -> Result<CheckedParts, WalkError> {
     let request = gathered.request.clone();
     let context = Context {
         parent: &parent.id,
@@ -192,11 +198,23 @@ fn good_news(memory: &mut Memory, applied: &Applied, pruned: &[String]) -> Vec<N
             (true, None) => ("Created", format!("created {list}")),
             (false, _) => ("Recreated", format!("made again what was missing: {list}")),
         };
-        news.push(News { warning: false, reason: reason.to_owned(), action: "Apply", note, occurrence: occurrence.clone() });
+        news.push(News {
+            warning: false,
+            reason: reason.to_owned(),
+            action: "Apply",
+            note,
+            occurrence: occurrence.clone(),
+        });
     }
     if !pruned.is_empty() {
         let note = format!("deleted what is no longer rendered: {}", pruned.join(", "));
-        news.push(News { warning: false, reason: "Pruned".to_owned(), action: "Prune", note, occurrence: occurrence.clone() });
+        news.push(News {
+            warning: false,
+            reason: "Pruned".to_owned(),
+            action: "Prune",
+            note,
+            occurrence: occurrence.clone(),
+        });
     }
     news
 }

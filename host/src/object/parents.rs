@@ -52,7 +52,9 @@ impl Parent {
     /// Reduces an object. `api_version` and `kind` are those of its watch.
     pub(crate) fn reduce(object: &ObjectView<'_>, api_version: &str, kind: &str) -> Result<Self, serde_json::Error> {
         let status = match object.fields.get("status") {
-            Some(status) => serde_json::from_str::<Option<Map<String, Value>>>(status.get()).ok().flatten().unwrap_or_default(),
+            Some(status) => {
+                serde_json::from_str::<Option<Map<String, Value>>>(status.get()).ok().flatten().unwrap_or_default()
+            }
             None => Map::new(),
         };
         let ours = |manager: &str, operation: &str| manager == names::FIELD_MANAGER && operation == "Apply";
@@ -138,7 +140,12 @@ impl Parents {
 
     /// A list of a kind in a namespace (all: `None`) is complete; what it did
     /// not name is gone and returned.
-    pub(crate) fn retain(&self, kind: usize, namespace: Option<&str>, listed: &HashSet<ParentKey>) -> Vec<(ParentKey, Arc<Parent>)> {
+    pub(crate) fn retain(
+        &self,
+        kind: usize,
+        namespace: Option<&str>,
+        listed: &HashSet<ParentKey>,
+    ) -> Vec<(ParentKey, Arc<Parent>)> {
         let mut inner = self.inner.lock();
         let gone: Vec<ParentKey> = inner
             .by_key
