@@ -40,11 +40,19 @@ pub type Unmet = Vec<String>;
 
 impl Host {
     /// `namespaces` empty: all. `renders` is the number of the sandbox's slots.
-    pub fn new(api: Api, registry: Arc<Registry>, namespaces: &[String], renders: usize, identity: String, metrics: Metrics) -> Self {
+    pub fn new(
+        api: Api,
+        registry: Arc<Registry>,
+        namespaces: &[String],
+        renders: usize,
+        identity: String,
+        metrics: Metrics,
+    ) -> Self {
         let queue_metrics = metrics.queue("objects");
         let kinds = Kinds::new(&registry, namespaces);
         let controllers = kinds.parents.iter().map(|kind| metrics.controller(&kind.name())).collect();
-        let plugin_metrics = registry.plugins().iter().map(|plugin| (plugin.name.clone(), metrics.plugin(&plugin.name))).collect();
+        let plugin_metrics =
+            registry.plugins().iter().map(|plugin| (plugin.name.clone(), metrics.plugin(&plugin.name))).collect();
         Self {
             api,
             registry,
@@ -67,7 +75,13 @@ impl Host {
     pub fn unmet(&self) -> Unmet {
         let mut unmet = Vec::new();
         let mut any = false;
-        for (kind, is_parent) in self.kinds.parents.iter().map(|kind| (kind, true)).chain(self.kinds.children.iter().map(|kind| (kind, false))) {
+        for (kind, is_parent) in self
+            .kinds
+            .parents
+            .iter()
+            .map(|kind| (kind, true))
+            .chain(self.kinds.children.iter().map(|kind| (kind, false)))
+        {
             for scope in kind.scopes() {
                 match scope.state() {
                     State::Filled => any |= is_parent,
@@ -123,10 +137,13 @@ impl Host {
     /// Takes over what a status write answered, so that its event wakes
     /// nobody. Returns the status as it now stands.
     pub(crate) fn wrote_parent(&self, key: &ParentKey, answer: &[u8]) -> Result<Map<String, Value>, ApiError> {
-        let decode = |error: String| ApiError::new(format!("apply status of {}", key.name), ApiErrorKind::Decode(error));
+        let decode =
+            |error: String| ApiError::new(format!("apply status of {}", key.name), ApiErrorKind::Decode(error));
         let view = ObjectView::from_slice(answer).map_err(|error| decode(error.to_string()))?;
-        let kind = self.kinds.parents.get(key.kind).ok_or_else(|| decode("of a kind that is not watched".to_owned()))?;
-        let parent = Parent::reduce(&view, &kind.api_version(), &kind.kind).map_err(|error| decode(error.to_string()))?;
+        let kind =
+            self.kinds.parents.get(key.kind).ok_or_else(|| decode("of a kind that is not watched".to_owned()))?;
+        let parent =
+            Parent::reduce(&view, &kind.api_version(), &kind.kind).map_err(|error| decode(error.to_string()))?;
         let status = parent.status.clone();
         if self.parents.put_own(key, parent) {
             self.queue.add(key.clone(), Lane::Walk);

@@ -60,7 +60,12 @@ impl Owned {
 }
 
 /// All of a rendering, or nothing.
-pub(crate) fn all(host: &Host, children: Vec<CheckedChild>, parent: &Parent, plugin: &str) -> Result<Vec<Owned>, OwnError> {
+pub(crate) fn all(
+    host: &Host,
+    children: Vec<CheckedChild>,
+    parent: &Parent,
+    plugin: &str,
+) -> Result<Vec<Owned>, OwnError> {
     children
         .into_iter()
         .map(|child| {

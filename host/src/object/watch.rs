@@ -57,7 +57,8 @@ async fn subscribe(host: Arc<Host>, role: Role, scope: usize) {
                 }
             }
             Ok(None) => {
-                let problem = format!("the API server serves no {} in version {}", kind.name(), kind.versions.join(" or "));
+                let problem =
+                    format!("the API server serves no {} in version {}", kind.name(), kind.versions.join(" or "));
                 move_to(&host, role, scope, State::Unusable(Unusable::Missing(problem)));
             }
             Err(problem) => move_to(&host, role, scope, State::Starting(Some(problem))),
@@ -128,7 +129,11 @@ fn move_to(host: &Host, role: Role, scope: usize, state: State) {
     }
 }
 
-fn parent_sink(host: Arc<Host>, index: usize, namespace: Option<String>) -> impl FnMut(WatchEvent<'_>) + Send + 'static {
+fn parent_sink(
+    host: Arc<Host>,
+    index: usize,
+    namespace: Option<String>,
+) -> impl FnMut(WatchEvent<'_>) + Send + 'static {
     let mut listed = HashSet::new();
     move |event| match event {
         WatchEvent::ListStarted => listed.clear(),
@@ -165,7 +170,9 @@ fn parent_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
                 host.queue.add(key, Lane::Walk);
             }
         }
-        Err(error) => tracing::error!(kind = kind.name(), namespace = %object.namespace, name = %object.name, "cannot be read: {error}"),
+        Err(error) => {
+            tracing::error!(kind = kind.name(), namespace = %object.namespace, name = %object.name, "cannot be read: {error}")
+        }
     }
 }
 
