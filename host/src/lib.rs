@@ -6,5 +6,10 @@
 
 pub mod names;
 pub mod limits;
+pub mod clock;
+pub mod metrics;
+pub mod cluster;
 pub mod sandbox;
 pub mod check;
+pub mod plugin;
+pub mod app;

@@ -65,6 +65,32 @@ impl PluginLimits {
 
 /// One tick of the epoch clock: how late the wall-time backstop may strike.
 pub const EPOCH_TICK: Duration = Duration::from_millis(10);
+/// Ticks without a call after which the epoch clock sleeps.
+pub const EPOCH_IDLE_TICKS: u32 = 100;
+/// Core instances of one component. componentize-py makes more than 32.
+pub const INSTANCES: u32 = 128;
+/// Memories of one component. QuickJS has three.
+pub const MEMORIES: u32 = 4;
+/// Tables of one component.
+pub const TABLES: u32 = 8;
+/// Elements of one table, eight bytes each. CPython has some ten thousand functions.
+pub const TABLE_ELEMENTS: usize = 1 << 18;
+/// Bytes of address space for one memory: all that 32 bits can name, so that compiled code needs no bounds checks.
+pub const MEMORY_SLOT: usize = 4096 * MIB;
+/// Memories that stay mapped after a call, for the next one of the same plugin.
+pub const WARM_SLOTS: u32 = 4;
+/// Bytes of each that stay resident: they are reset instead of faulted in anew.
+pub const WARM_BYTES: usize = 512 * KIB;
+/// What the host keeps for one record that a guest returns, beside the text in it.
+pub const RECORD_BYTES: usize = 256;
+/// What one line or field of a guest's log counts beside its text.
+pub const LOG_LINE_BYTES: usize = 48;
+/// JSON values in one rendering: 1 MiB of `{"":0}` would be a hundred as a tree.
+pub const JSON_VALUES: usize = 65_536;
+/// Characters of a reason; the contract says so.
+pub const REASON_CHARS: usize = 64;
+/// Conditions of a plugin's own on one object.
+pub const CONDITIONS: usize = 32;
 /// Nesting of a JSON value that a guest returns; deeper is refused before it is walked.
 pub const JSON_DEPTH: usize = 64;
 /// Bytes of a component file; a larger one is refused before it is read. componentize-py makes 18 MB.
@@ -98,6 +124,25 @@ pub const CONDITION_MESSAGE_BYTES: usize = 1024;
 pub const API_CALL: Duration = Duration::from_secs(40);
 /// TCP and TLS to the API server.
 pub const API_CONNECT: Duration = Duration::from_secs(10);
+/// TCP keep-alive probes start after this silence of a connection, and repeat at it.
+pub const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
+/// Sent bytes that the peer's TCP does not acknowledge for this long end the connection: a dropped route is noticed
+/// before `API_CALL` and `WATCH_SILENCE`, and dead connections leave the pool.
+pub const TCP_UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+/// A pooled connection that idles longer is closed, before kube-apiserver closes it at 90 s under a request.
+pub const POOL_IDLE: Duration = Duration::from_secs(60);
+/// Bytes of an answer that is no list. etcd holds 1.5 MiB; JSON and managedFields add to it.
+pub const ANSWER_BYTES: usize = 8 * MIB;
+/// Bytes of one page of a list.
+pub const LIST_BYTES: usize = 256 * MIB;
+/// Bytes of one line of a watch.
+pub const WATCH_LINE_BYTES: usize = 4 * MIB;
+/// Bytes of line buffer that a watch keeps between lines.
+pub const WATCH_LINE_KEPT: usize = 64 * KIB;
+/// Unreadable objects that one watch remembers to have said.
+pub const WATCH_SAID: usize = 1024;
+/// A watch that ends sooner and brought nothing counts as failed, else a server that hangs up at once is asked without end.
+pub const WATCH_SHORT: Duration = Duration::from_secs(1);
 /// What a watch asks the server to end it after; spread by a quarter so that not all end at once.
 pub const WATCH_SERVER: Duration = Duration::from_secs(240);
 /// Silence of a watch after which it is taken for dead. Bookmarks come once a minute.

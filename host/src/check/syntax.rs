@@ -4,7 +4,7 @@ pub(super) fn dns_1035_label(text: &str) -> bool {
     text.bytes().next().is_some_and(|first| first.is_ascii_lowercase()) && dns_1123_label(text)
 }
 
-pub(super) fn dns_1123_label(text: &str) -> bool {
+pub(crate) fn dns_1123_label(text: &str) -> bool {
     text.len() <= 63
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && !text.starts_with('-')
@@ -12,12 +12,12 @@ pub(super) fn dns_1123_label(text: &str) -> bool {
         && !text.is_empty()
 }
 
-pub(super) fn dns_1123_subdomain(text: &str) -> bool {
+pub(crate) fn dns_1123_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(dns_1123_label)
 }
 
 /// `kind` of an object, for instance `StatefulSet`.
-pub(super) fn kind(text: &str) -> bool {
+pub(crate) fn kind(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(|c: char| c.is_ascii_uppercase())
         && text.bytes().all(|b| b.is_ascii_alphanumeric())
@@ -56,7 +56,7 @@ pub(super) fn data_key(text: &str) -> bool {
 }
 
 /// A JSON pointer (RFC 6901) that is not the whole document.
-pub(super) fn pointer(text: &str) -> bool {
+pub(crate) fn pointer(text: &str) -> bool {
     let escapes = |text: &str| text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
     text.len() <= 512 && text.starts_with('/') && !text.contains(char::is_control) && escapes(text)
 }

@@ -1,0 +1,50 @@
+//! The program: flags become types here, errors become words and exit codes.
+//! The only layer with `anyhow`.
+
+pub mod cli;
+pub mod logging;
+pub mod probes;
+pub mod run;
+pub mod render;
+pub mod crd;
+pub mod copy;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+
+pub use cli::Exit;
+
+use cli::{Cli, Command, PluginCommand};
+
+pub fn main() -> ExitCode {
+    let exit = command(Cli::parse()).unwrap_or_else(|error| {
+        // The whole chain on one line; a closed stderr is no reason to panic.
+        let _ = writeln!(std::io::stderr(), "keelson: {error:#}");
+        Exit::Failed
+    });
+    exit.into()
+}
+
+fn command(cli: Cli) -> anyhow::Result<Exit> {
+    match cli.command {
+        Command::Run(args) => {
+            logging::start(args.log_format, &args.log_level)?;
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+            let runtime = runtime.context("start the async runtime")?;
+            let exit = runtime.block_on(run::run(args));
+            // A render in hand ends by itself; nobody waits for it.
+            runtime.shutdown_background();
+            exit.map(|()| Exit::Ok)
+        }
+        Command::Render(args) => {
+            logging::start(cli::LogFormat::Text, "warn")?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.context("start the async runtime")?.block_on(render::render(args))
+        }
+        Command::Crd => crd::print(),
+        Command::Plugin { command: PluginCommand::Copy(args) } => copy::copy(&args),
+    }
+}

@@ -1,0 +1,170 @@
+//! `keelson render`: objects in, children out, no cluster.
+//!
+//! What the object walk would ask for a new object (no children, no Secrets),
+//! with the same checks. Printed is what would be applied, as far as it can be
+//! known here: namespace and labels are there; owner reference and hash are
+//! not, since they are the host's bookkeeping. A Secret to generate is a
+//! comment: as an object without data it would, once applied by hand, stand in
+//! the way of the one that the host generates.
+
+mod input;
+mod output;
+
+use std::io::Write;
+
+use anyhow::Context;
+use serde_json::Value;
+
+use super::cli::{Exit, RenderArgs};
+use crate::check::{self, CheckedParts};
+use crate::clock;
+use crate::limits::PARENT_BYTES;
+use crate::plugin::request::{Gathered, guest_parent, request};
+use crate::plugin::{Dispatch, Plugin, Registry};
+use crate::sandbox::{CallError, Engine};
+
+use input::Object;
+
+/// Why one object has no rendering.
+struct Refusal {
+    exit: Exit,
+    reason: String,
+    message: String,
+}
+
+pub async fn render(args: RenderArgs) -> anyhow::Result<Exit> {
+    let RenderArgs { filename, plugins } = args;
+    let objects = match input::read(&filename) {
+        Ok(objects) => objects,
+        Err(error) => {
+            say(&format!("{error:#}"));
+            return Ok(Exit::Usage);
+        }
+    };
+    let engine = Engine::new(1).context("start the sandbox")?;
+    let registry = match Registry::load(&plugins, &engine).await {
+        Ok(registry) => registry,
+        Err(error) => {
+            say(&error.to_string());
+            return Ok(Exit::NoPlugin);
+        }
+    };
+    for problem in registry.problems() {
+        say(&format!("plugin {} does not serve: {}: {}", problem.name(), problem.reason, problem.message));
+    }
+    let mut exit = Exit::Ok;
+    let mut stdout = std::io::stdout().lock();
+    for object in &objects {
+        match render_one(&registry, object) {
+            Ok(text) => stdout.write_all(text.as_bytes()).context("write to stdout")?,
+            Err(refusal) => {
+                say(&format!("{object}: {}: {}", refusal.reason, refusal.message));
+                exit = exit.max(refusal.exit);
+            }
+        }
+    }
+    stdout.flush().context("write to stdout")?;
+    Ok(exit)
+}
+
+/// dispatch → check the parent → render → check the rendering, as in the object walk.
+fn render_one(registry: &Registry, object: &Object) -> Result<String, Refusal> {
+    let Object { group, version, parent, value } = object;
+    let plugin = dispatch(registry, group, version, &parent.kind, value)?;
+    let Plugin { name, manifest, grant, limits, component, .. } = &*plugin;
+    check::parent(parent, name, grant, manifest).map_err(|violation| refused(violation.reason(), &violation))?;
+    let json = guest_parent(&value.to_string()).map_err(|error| refused("InvalidSpec", &error))?;
+    if json.len() > PARENT_BYTES {
+        let message = format!("the object has {} bytes, at most {PARENT_BYTES} are handed to a plugin", json.len());
+        return Err(refused("TooLarge", &message));
+    }
+    let gathered = Gathered {
+        parent: json.into(),
+        generation: value.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(1),
+        children: Vec::new(),
+        secrets: Vec::new(),
+        now: u64::try_from(clock::now().as_second()).unwrap_or_default(),
+    };
+    let request = request(&plugin, parent, gathered);
+    let (rendered, usage) = component.render(&request);
+    for line in usage.log {
+        say_log(name, &line);
+    }
+    let rendered = rendered.map_err(|error| refused(error.reason(), &told(&error)))?;
+    let context =
+        check::Context { parent, plugin: name, grant, manifest, selector_labels: &request.selector_labels, limits };
+    let checked = check::rendering(rendered, &context).map_err(|violation| refused(violation.reason(), &violation))?;
+    let CheckedParts { children, secrets, status, conditions: _, not_ready, look_again_after: _ } =
+        checked.into_parts();
+    if !status.is_empty() {
+        say(&format!("{object}: status: {}", Value::Object(status)));
+    }
+    if let Some(why) = not_ready {
+        say(&format!("{object}: not ready: {}: {}", why.reason, why.message));
+    }
+    output::yaml(object, name, &request.selector_labels, children, &secrets)
+        .map_err(|error| refused("OutputInvalid", &error))
+}
+
+fn dispatch(
+    registry: &Registry,
+    group: &str,
+    version: &str,
+    kind: &str,
+    value: &Value,
+) -> Result<std::sync::Arc<Plugin>, Refusal> {
+    let none = |reason: &str, message: String| Refusal { exit: Exit::NoPlugin, reason: reason.to_owned(), message };
+    match registry.dispatch(group, kind, value) {
+        Dispatch::Plugin(plugin) => {
+            let mut serves = plugin.manifest.serves.iter().filter(|one| one.group == group && one.kind == kind);
+            if serves.any(|one| one.versions.iter().any(|known| known == version)) {
+                return Ok(plugin);
+            }
+            Err(none("NoPlugin", format!("plugin {} does not read version {version} of {kind}", plugin.name)))
+        }
+        Dispatch::Unavailable { plugin, reason, message } => {
+            Err(none("PluginUnavailable", format!("plugin {plugin}: {reason}: {message}")))
+        }
+        Dispatch::Invalid { reason, path: _, message, allowed } => {
+            let mut served: Vec<String> = allowed;
+            if served.is_empty() {
+                served = registry.parent_kinds().into_iter().map(|one| format!("{}.{}", one.kind, one.group)).collect();
+            }
+            let message = format!("{message}; served: {}", served.join(", "));
+            let exit = if reason == "NoPlugin" { Exit::NoPlugin } else { Exit::Failed };
+            Err(Refusal { exit, reason: reason.to_owned(), message })
+        }
+    }
+}
+
+fn refused(reason: &str, message: &dyn std::fmt::Display) -> Refusal {
+    Refusal { exit: Exit::Failed, reason: reason.to_owned(), message: message.to_string() }
+}
+
+/// All that a plugin's own "no" says; of the rest, the error as it is.
+fn told(error: &CallError) -> String {
+    let CallError::Failure(failure) = error else {
+        return error.to_string();
+    };
+    let mut text = failure.message.clone();
+    for (word, list) in [("at", &failure.fields), ("allowed:", &failure.allowed)] {
+        if !list.is_empty() {
+            text.push_str(&format!("; {word} {}", list.join(", ")));
+        }
+    }
+    if let Some(remedy) = &failure.remedy {
+        text.push_str(&format!("; {remedy}"));
+    }
+    text
+}
+
+fn say_log(plugin: &str, line: &crate::sandbox::LogLine) {
+    let level = line.level.as_str().to_ascii_lowercase();
+    let fields: String = line.fields.iter().map(|(key, value)| format!(" {key}={value}")).collect();
+    say(&format!("plugin {plugin}: {level}: {}{fields}", line.message));
+}
+
+/// One line on stderr. Nobody is there to be told that it is closed.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "keelson: {text}");
+}

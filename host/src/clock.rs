@@ -1,0 +1,37 @@
+//! The host's only source of wall-clock time, and how it is written into objects.
+//! Durations are measured with `Instant`, never with this clock.
+
+use jiff::Timestamp;
+
+pub fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// metav1.Time: whole seconds, as in conditions and `creationTimestamp`.
+pub fn rfc3339(at: Timestamp) -> String {
+    format!("{at:.0}")
+}
+
+/// metav1.MicroTime: six digits always, as in `eventTime`.
+pub fn rfc3339_micro(at: Timestamp) -> String {
+    format!("{at:.6}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_cut_not_rounded() {
+        let at: Timestamp = "2026-03-04T05:06:07.999999999Z".parse().unwrap();
+        assert_eq!(rfc3339(at), "2026-03-04T05:06:07Z");
+    }
+
+    #[test]
+    fn micro_time_has_six_digits() {
+        let whole: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
+        assert_eq!(rfc3339_micro(whole), "2026-03-04T05:06:07.000000Z");
+        let nanos: Timestamp = "2026-03-04T05:06:07.123456789Z".parse().unwrap();
+        assert_eq!(rfc3339_micro(nanos), "2026-03-04T05:06:07.123456Z");
+    }
+}

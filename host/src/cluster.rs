@@ -1,0 +1,20 @@
+//! The API server, from below: bytes in, bytes out, each call with a time-out
+//! and each watch a stream that mends itself.
+
+pub mod error;
+pub mod resource;
+pub mod meta;
+pub mod backoff;
+pub mod config;
+pub mod transport;
+pub mod client;
+pub mod watcher;
+#[cfg(test)]
+pub(crate) mod fake;
+
+pub use client::Api;
+pub use config::ConnectError;
+pub use error::{ApiError, ApiErrorKind, Cause, Refusal};
+pub use meta::ObjectView;
+pub use resource::Resource;
+pub use watcher::{Watch, WatchEvent, WatchHandle, WatchProblem, WatchState, watch};

@@ -1,0 +1,212 @@
+//! One call: a fresh store with every limit set, and what it used.
+//!
+//! Guarantees: fuel, wall time, memory over all memories and tables, and bytes
+//! copied out are limited from before instantiation until the store is gone.
+
+use std::time::Instant;
+
+use wasmtime::{ResourceLimiter, Store, Trap};
+
+use super::engine::Engine;
+use super::imports::Log;
+use super::model::{CallError, Usage};
+use crate::limits::{self, PluginLimits};
+
+/// What the host keeps beside a guest during a call.
+pub(super) struct State {
+    limits: PluginLimits,
+    budget: Budget,
+    pub(super) log: Log,
+}
+
+/// Bytes over all memories and tables of the store: wasmtime's own limit is for each.
+struct Budget {
+    left: usize,
+    used: usize,
+}
+
+/// Where a call stood when wasmtime gave an error.
+pub(super) enum Stop {
+    Instantiation(wasmtime::Error),
+    Call(wasmtime::Error),
+    /// Stopped by us, after the guest had returned.
+    Output(CallError),
+}
+
+/// Runs `guest` in a store of its own.
+pub(super) fn call<T>(
+    engine: &Engine,
+    limits: &PluginLimits,
+    guest: impl FnOnce(&mut Store<State>) -> Result<T, Stop>,
+) -> (Result<T, CallError>, Usage) {
+    let start = Instant::now();
+    let running = engine.tick_while_running();
+    let mut store = Store::new(engine.wasmtime(), State::new(limits));
+    store.limiter(|state| &mut state.budget);
+    store.set_epoch_deadline(ticks(limits));
+    store.set_hostcall_fuel(limits.output_bytes().saturating_add(record_bytes(limits)));
+    let result = match store.set_fuel(limits.fuel) {
+        Ok(()) => guest(&mut store).map_err(|stop| explain(stop, limits, store.data())),
+        Err(error) => Err(CallError::Host(format!("{error:#}"))),
+    };
+    let fuel = limits.fuel.saturating_sub(store.get_fuel().unwrap_or(0));
+    let State { limits: _, budget, log } = store.into_data();
+    drop(running);
+    let usage = Usage { fuel, wall: start.elapsed(), memory_bytes: budget.used, log: log.into_lines() };
+    (result, usage)
+}
+
+/// The tick in progress does not count.
+fn ticks(limits: &PluginLimits) -> u64 {
+    let ticks = limits.wall().as_nanos().div_ceil(limits::EPOCH_TICK.as_nanos());
+    u64::try_from(ticks).unwrap_or(u64::MAX / 2) + 1
+}
+
+/// wasmtime counts the host's records beside the text in them.
+fn record_bytes(limits: &PluginLimits) -> usize {
+    (limits.children as usize).saturating_mul(limits::RECORD_BYTES).saturating_add(64 * limits::RECORD_BYTES)
+}
+
+fn explain(stop: Stop, limits: &PluginLimits, state: &State) -> CallError {
+    let (error, instantiation) = match stop {
+        Stop::Output(error) => return error,
+        Stop::Instantiation(error) => (error, true),
+        Stop::Call(error) => (error, false),
+    };
+    let limits = *limits;
+    if error.is::<TooMuchMemory>() {
+        return CallError::OutOfMemory { limits };
+    }
+    if let Some(trap) = error.downcast_ref::<Trap>() {
+        return match trap {
+            Trap::OutOfFuel => CallError::OutOfFuel { limits },
+            Trap::Interrupt => CallError::Timeout { limits },
+            Trap::StringOutOfBounds
+            | Trap::ListOutOfBounds
+            | Trap::InvalidDiscriminant
+            | Trap::InvalidChar
+            | Trap::UnalignedPointer => CallError::OutputInvalid(trap.to_string()),
+            trap => CallError::Trap(state.log.explain(*trap)),
+        };
+    }
+    if instantiation || error.is::<wasmtime::PoolConcurrencyLimitError>() || error.is::<HostMemory>() {
+        return CallError::Host(format!("{error:#}"));
+    }
+    let text = error.root_cause().to_string();
+    // wasmtime's type is private; a test holds the text.
+    if text.contains("fuel allocated for hostcalls") {
+        return CallError::OutputTooLarge { limits };
+    }
+    CallError::OutputInvalid(text)
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the plugin's memory limit is reached")]
+struct TooMuchMemory;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the machine has no memory for the plugin: {0}")]
+struct HostMemory(String);
+
+// === impl State ===
+
+impl State {
+    fn new(limits: &PluginLimits) -> Self {
+        let budget = Budget { left: limits.memory_bytes(), used: 0 };
+        Self { limits: *limits, budget, log: Log::new(limits.log_bytes()) }
+    }
+
+    pub(super) fn limits(&self) -> PluginLimits {
+        self.limits
+    }
+}
+
+// === impl Budget ===
+
+impl Budget {
+    /// Ends the call where there is too little: a guest that hears of it only
+    /// aborts, and `unreachable` would hide why.
+    fn take(&mut self, bytes: usize) -> wasmtime::Result<bool> {
+        self.left = self.left.checked_sub(bytes).ok_or(TooMuchMemory)?;
+        self.used += bytes;
+        Ok(true)
+    }
+}
+
+impl ResourceLimiter for Budget {
+    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        // Beyond the maximum that the guest itself declared nothing grows, and nothing is taken.
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        self.take(desired.saturating_sub(current))
+    }
+
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        Err(HostMemory(format!("{error:#}")).into())
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        self.take(desired.saturating_sub(current).saturating_mul(size_of::<usize>()))
+    }
+
+    fn table_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        Err(HostMemory(format!("{error:#}")).into())
+    }
+
+    fn instances(&self) -> usize {
+        limits::INSTANCES as usize
+    }
+
+    fn memories(&self) -> usize {
+        limits::MEMORIES as usize
+    }
+
+    fn tables(&self) -> usize {
+        limits::TABLES as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(bytes: usize) -> Budget {
+        Budget { left: bytes, used: 0 }
+    }
+
+    #[test]
+    fn memory_obeyed() {
+        let mut budget = budget(300);
+        assert!(budget.memory_growing(0, 100, None).unwrap());
+        assert!(budget.memory_growing(100, 200, Some(200)).unwrap());
+        assert!(budget.table_growing(0, 12, None).unwrap());
+        assert_eq!((budget.left, budget.used), (4, 296));
+    }
+
+    #[test]
+    fn memory_violated() {
+        let mut budget = budget(300);
+        assert!(budget.memory_growing(0, 200, None).unwrap());
+        assert!(budget.memory_growing(0, 101, None).unwrap_err().is::<TooMuchMemory>());
+        assert!(budget.table_growing(0, 13, None).unwrap_err().is::<TooMuchMemory>());
+        assert!(budget.table_growing(0, usize::MAX, None).unwrap_err().is::<TooMuchMemory>());
+    }
+
+    #[test]
+    fn growth_beyond_the_guests_own_maximum_is_its_own_affair() {
+        let mut budget = budget(300);
+        assert!(!budget.memory_growing(0, 200, Some(100)).unwrap());
+        assert!(!budget.table_growing(0, 20, Some(10)).unwrap());
+        assert_eq!(budget.used, 0);
+    }
+
+    #[test]
+    fn a_deadline_is_never_shorter_than_the_limit() {
+        let limits = PluginLimits { wall_milliseconds: 15, ..Default::default() };
+        assert_eq!(ticks(&limits), 3);
+    }
+}
