@@ -7,7 +7,7 @@
 
 mod path;
 mod violation;
-mod syntax;
+pub(crate) mod syntax;
 mod kinds;
 mod grant;
 mod checked;

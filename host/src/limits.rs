@@ -105,8 +105,6 @@ pub const CHILD_BYTES: usize = MIB;
 pub const ANNOTATIONS_BYTES: usize = 256 * KIB;
 /// Bytes of the status fields that a rendering gives; they are written with every outcome.
 pub const STATUS_BYTES: usize = 32 * KIB;
-/// Conditions of a plugin's own beside the host's.
-pub const CONDITIONS: usize = 16;
 /// Characters of a random text in a generated Secret.
 pub const RANDOM_CHARS: (u32, u32) = (8, 256);
 /// Different characters that a random text is chosen from, at the least.

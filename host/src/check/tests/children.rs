@@ -209,7 +209,8 @@ fn what_selects_pods_selects_this_parents_only() {
 
 #[test]
 fn a_service_leads_to_this_parents_pods_only() {
-    let rows: &[(&str, Value, Option<(Rule, &str)>)] = &[
+    type Expected = Option<(Rule, &'static str)>;
+    let rows: &[(&str, Value, Expected)] = &[
         ("/spec/selector/role", json!("x"), None),
         ("/spec/type", json!("LoadBalancer"), None),
         ("/spec/clusterIP", json!("None"), None),
