@@ -12,4 +12,5 @@ pub mod cluster;
 pub mod sandbox;
 pub mod check;
 pub mod plugin;
+pub mod object;
 pub mod app;

@@ -17,21 +17,22 @@ run=$state/host # where the host's log and pid are
 hours=24
 host=${KEELSON_BIN:-$root/target/release/keelson}
 plugins=${KEELSON_PLUGINS:-$root/target/plugins}
-mkdir -p "$run"
 
 if [ -z "$context" ]; then
   config=$state/control-plane/run/kubeconfig
   namespace=default
   kubectl=$(program kubectl 2>/dev/null) || [ "$verb" = down ] || program kubectl
-  kube() { KUBERC=off "$kubectl" --kubeconfig "$config" --cache-dir "$state/cache" -n $namespace "$@"; }
+  kube() { KUBERC=off "$kubectl" --kubeconfig "$config" --cache-dir "$state/cache" "$@"; }
 else
   namespace=keelson-demo
   kubectl=$(command -v kubectl) || kubectl=$("$here/build.sh" kubectl)/kubectl
-  kube() { "$kubectl" --context "$context" -n $namespace "$@"; }
+  kube() { "$kubectl" --context "$context" "$@"; }
 fi
+there() { kube -n $namespace "$@"; } # where the Databases are
 database() { kube get "crd/databases.zalando.org" -o "$@" 2>/dev/null; }
 
 down() {
+  [ -d "$state" ] || { say "no demo is up${context:+ in $context}"; return; }
   stop_all
   if [ -z "$context" ]; then
     "$here/cluster.sh" down "$state/control-plane"
@@ -53,12 +54,14 @@ cluster() {
       die "this cluster has a CRD databases.zalando.org already: the demo would change it. Remove it or use another cluster"
     ! kube -n keelson-system get deployment keelson -o name >/dev/null 2>&1 ||
       die "a host runs in this cluster already (deployment keelson in keelson-system): two would write the same objects"
+    mkdir -p "$run"
     touch "$state/installed"
     kube create namespace $namespace --dry-run=client -o yaml | kube apply -f - >&2
   elif (run=$state/control-plane/run; alive apiserver && kube get --raw /readyz) >/dev/null 2>&1; then
     say "the control plane of an earlier make demo is up: it is kept, the host is replaced by what was built now"
   else
     say "starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler and three simulated nodes"
+    mkdir -p "$run"
     "$here/cluster.sh" up "$state/control-plane" >/dev/null
   fi
 }
@@ -68,7 +71,7 @@ install() {
   kube apply --server-side -k "$root/deploy/base" >/dev/null
   kube apply --server-side -k "$root/plugins" >/dev/null
   kube wait --for=condition=Established crd/databases.zalando.org --timeout 30s >/dev/null
-  kube wait --for=create serviceaccount/default --timeout 30s >/dev/null
+  there wait --for=create serviceaccount/default --timeout 30s >/dev/null
 }
 
 # The host's own kubeconfig: the cluster's address and CA, and a token of the shipped ServiceAccount.
@@ -104,7 +107,7 @@ host() {
     --probe-address 127.0.0.1:0 --log-format json
   for i in $(seq 150); do
     alive host || { tail -20 "$run/host.log" >&2; die "the host has ended; its last words are above"; }
-    [ -n "$address" ] || address=$(sed -n '/probes listen/s/.*"address":"\([^"]*\)".*/\1/p' "$run/host.log" | tail -1)
+    [ -n "$address" ] || address=$(sed -n '/probes listen/s/.*"address": *"\([^"]*\)".*/\1/p' "$run/host.log" | tail -1)
     if [ -n "$address" ] && [[ $(probe /readyz 2>/dev/null) == *" 200 "* ]]; then return; fi
     sleep 0.2
   done
@@ -113,27 +116,24 @@ host() {
 
 show() {
   say "applying mongo-db and mysql-db (deploy/examples)"
-  kube apply -f "$root/deploy/examples/mongo-db.yaml" -f "$root/deploy/examples/mysql-db.yaml" >&2
-  kube wait --for=condition=Ready databases/mongo-db databases/mysql-db --timeout 180s >/dev/null || {
-    kube describe databases >&2; tail -20 "$run/host.log" >&2
+  there apply -f "$root/deploy/examples/mongo-db.yaml" -f "$root/deploy/examples/mysql-db.yaml" >&2
+  there wait --for=condition=Ready databases/mongo-db databases/mysql-db --timeout 180s >/dev/null || {
+    there describe databases >&2; tail -20 "$run/host.log" >&2
     die "not Ready; what the objects and the host say is above"
   }
   echo
-  kube get databases,pods,services
-  local use
+  there get databases,pods,services
+  local k="kubectl --context $context -n $namespace"
+  echo; echo "Go on with:"
   if [ -z "$context" ]; then
-    use="export KUBECONFIG=$config"
-    command -v kubectl >/dev/null || use="$use PATH=\$PATH:$(dirname "$kubectl")"
-  else
-    use="kubectl config use-context $context; kubectl config set-context --current --namespace $namespace"
+    k=kubectl
+    command -v kubectl >/dev/null || echo "  export PATH=\$PATH:$(dirname "$kubectl")"
+    echo "  export KUBECONFIG=$config"
   fi
   cat <<H
-
-Go on with:
-  $use
-  kubectl describe database mongo-db       # conditions and events
-  kubectl delete service mongo-db          # and see it come back: kubectl get services
-  kubectl delete database mysql-db         # its Pod, Service and Secret go with it
+  $k describe database mongo-db     # conditions and events
+  $k delete service mongo-db        # and see it come back: $k get services
+  $k delete database mysql-db       # its Pod, Service and Secret go with it
   tail -f $run/host.log
 make demo-down${context:+ CONTEXT=$context} ends it all.
 H

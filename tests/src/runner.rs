@@ -1,12 +1,12 @@
 //! Runs the tests: those of the shared control plane side by side, private ones one at a time.
 
+use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::Context;
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::LocalBoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
@@ -24,7 +24,8 @@ pub struct Test {
     name: String,
     place: Place,
     deadline: Duration,
-    body: Box<dyn Fn(Case) -> BoxFuture<'static, Outcome> + Send + Sync>,
+    /// Polled on the test's own thread: it need not be Send.
+    body: Box<dyn Fn(Case) -> LocalBoxFuture<'static, Outcome> + Send + Sync>,
 }
 
 enum Place {
@@ -48,15 +49,15 @@ macro_rules! private {
 // === impl Test ===
 
 impl Test {
-    pub fn shared<F: Future<Output = Outcome> + Send + 'static>(
+    pub fn shared<F: Future<Output = Outcome> + 'static>(
         name: &str,
         body: impl Fn(Case) -> F + Send + Sync + 'static,
     ) -> Self {
-        let body = Box::new(move |case| body(case).boxed());
+        let body = Box::new(move |case| body(case).boxed_local());
         Self { name: name.replace(' ', ""), place: Place::Shared, deadline: DEADLINE, body }
     }
 
-    pub fn private<F: Future<Output = Outcome> + Send + 'static>(
+    pub fn private<F: Future<Output = Outcome> + 'static>(
         name: &str,
         options: Options,
         body: impl Fn(Case) -> F + Send + Sync + 'static,
@@ -142,15 +143,11 @@ async fn on_private(test: &Test, options: Options) -> Result<(), Failed> {
 
 async fn attempt(test: &Test, cluster: Arc<Cluster>) -> Result<(), Failed> {
     let case = Case::new(cluster, short(&test.name)).await.map_err(|error| Failed::from(format!("{error:#}")))?;
-    let body = tokio::spawn((test.body)(case.clone())); // a panic in it becomes its result
-    let stop = body.abort_handle();
+    let body = AssertUnwindSafe((test.body)(case.clone())).catch_unwind();
     let outcome = match tokio::time::timeout(test.deadline, body).await {
         Ok(Ok(outcome)) => outcome,
-        Ok(Err(panic)) => Err(panic).context("the test panicked"),
-        Err(_) => {
-            stop.abort();
-            Err(anyhow::anyhow!("the test is not done after {:?}", test.deadline))
-        }
+        Ok(Err(_)) => Err(anyhow::anyhow!("the test panicked; the message is above")),
+        Err(_) => Err(anyhow::anyhow!("the test is not done after {:?}", test.deadline)),
     };
     match outcome {
         Ok(()) => Ok(()),

@@ -124,6 +124,16 @@ pub enum Namespaces {
 
 // === impls ===
 
+impl Namespaces {
+    /// Empty: all.
+    pub fn names(self) -> Vec<String> {
+        match self {
+            Self::All => Vec::new(),
+            Self::These(names) => names,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         (exit as u8).into()

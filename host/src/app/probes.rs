@@ -21,29 +21,30 @@ use tokio::task::JoinHandle;
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Why the host is not ready; ready where no reason is left.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Readiness {
-    unmet: Arc<Mutex<BTreeSet<String>>>,
+    unmet: Arc<Mutex<Ask>>,
 }
+
+/// Gives the reasons of this moment.
+type Ask = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
 
 impl Readiness {
     /// Not ready, for a reason such as `starting`.
     pub fn unmet(reason: &str) -> Self {
-        Self { unmet: Arc::new(Mutex::new(BTreeSet::from([reason.to_owned()]))) }
+        let reason = reason.to_owned();
+        Self { unmet: Arc::new(Mutex::new(Arc::new(move || vec![reason.clone()]))) }
     }
 
-    /// Takes the place of all reasons told before.
-    pub fn set(&self, reasons: impl IntoIterator<Item = String>) {
-        *self.unmet.lock() = reasons.into_iter().collect();
+    /// From now on these reasons count, asked at each probe.
+    pub fn ask(&self, reasons: impl Fn() -> Vec<String> + Send + Sync + 'static) {
+        *self.unmet.lock() = Arc::new(reasons);
     }
 
-    pub fn is_ready(&self) -> bool {
-        self.unmet.lock().is_empty()
-    }
-
-    /// In a stable order.
-    pub fn reasons(&self) -> Vec<String> {
-        self.unmet.lock().iter().cloned().collect()
+    /// In a stable order, each once.
+    pub fn reasons(&self) -> BTreeSet<String> {
+        let ask = Arc::clone(&self.unmet.lock());
+        ask().into_iter().collect()
     }
 }
 
@@ -98,10 +99,10 @@ mod tests {
         let (address, task) = serve(address, || "m 1\n# EOF\n".to_owned(), readiness.clone()).await.unwrap();
         assert_ne!(address.port(), 0);
         assert!(ask(address, "/readyz").await.contains("503 Service Unavailable"));
-        readiness.set(["watch of pods: forbidden".to_owned(), "plugin mongo: not tried".to_owned()]);
+        readiness.ask(|| vec!["watch of pods: forbidden".to_owned(), "plugin mongo: not tried".to_owned()]);
         let answer = ask(address, "/readyz").await;
         assert!(answer.ends_with("plugin mongo: not tried\nwatch of pods: forbidden\n"), "{answer}");
-        readiness.set([]);
+        readiness.ask(Vec::new);
         assert!(ask(address, "/readyz").await.contains("200 OK"));
         assert!(ask(address, "/healthz").await.contains("200 OK"));
         let metrics = ask(address, "/metrics").await;

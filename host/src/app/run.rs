@@ -1,7 +1,97 @@
-//! `keelson run`: not wired yet.
+//! `keelson run`: wires both walks and stays until it is told to end.
+//!
+//! The plugins are loaded first, the API server may come later: the host is
+//! alive from the start and ready when it has seen all that it needs.
 
+use std::sync::Arc;
+
+use anyhow::Context;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::access;
 use super::cli::RunArgs;
+use super::probes::{self, Readiness};
+use crate::cluster::Api;
+use crate::metrics::Metrics;
+use crate::object::Host;
+use crate::plugin::Registry;
+use crate::sandbox::Engine;
 
-pub async fn run(_args: RunArgs) -> anyhow::Result<()> {
-    anyhow::bail!("`run` is not there yet")
+/// Returns at SIGTERM or SIGINT, at once: whatever was under way is completed
+/// by the next host.
+pub async fn run(args: RunArgs) -> anyhow::Result<()> {
+    let RunArgs { plugins, context, probe_address, workers, watch_namespace, log_format: _, log_level: _ } = args;
+    let namespaces = watch_namespace.names();
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let metrics = Metrics::new();
+    let readiness = Readiness::unmet("the plugins are being loaded");
+    let encode = {
+        let metrics = metrics.clone();
+        move || metrics.encode()
+    };
+    probes::serve(probe_address, encode, readiness.clone()).await?;
+    let host = async {
+        let renders = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
+        let engine = Engine::new(renders).context("the sandbox cannot be set up")?;
+        let registry = Arc::new(Registry::load(&plugins, &engine).await?);
+        say_what_serves(&registry, &metrics);
+        let api = Api::connect(context.as_deref(), metrics.clone()).await?;
+        tracing::info!(server = api.server(), namespaces = scope(&namespaces), "serving");
+        tokio::spawn({
+            let (api, registry, namespaces) = (api.clone(), Arc::clone(&registry), namespaces.clone());
+            async move { access::say_what_is_missing(&api, &registry, &namespaces).await }
+        });
+        anyhow::Ok(Arc::new(Host::new(api, registry, &namespaces, renders, identity(), metrics)))
+    };
+    let host = tokio::select! {
+        host = host => host?,
+        _ = terminate.recv() => return ended("SIGTERM"),
+        _ = interrupt.recv() => return ended("SIGINT"),
+    };
+    let mut tasks = host.start(workers);
+    readiness.ask({
+        let host = Arc::clone(&host);
+        move || host.unmet()
+    });
+    tokio::select! {
+        _ = terminate.recv() => ended("SIGTERM"),
+        _ = interrupt.recv() => ended("SIGINT"),
+        // Workers and watches never end; one that does has met a fault of ours.
+        Some(result) = tasks.join_next() => {
+            result.context("a worker or a watch failed")?;
+            anyhow::bail!("a worker or a watch ended")
+        }
+    }
+}
+
+fn ended(signal: &str) -> anyhow::Result<()> {
+    tracing::info!(signal, "ending");
+    Ok(())
+}
+
+fn say_what_serves(registry: &Registry, metrics: &Metrics) {
+    for plugin in registry.plugins() {
+        let serves: Vec<String> = plugin.manifest.serves.iter().map(|serving| format!("{}.{}", serving.plural, serving.group)).collect();
+        tracing::info!(plugin = plugin.name, version = plugin.manifest.version, digest = plugin.digest, serves = serves.join(", "), "serving");
+        metrics.plugin(&plugin.name).phase(None, Some("Serving"));
+    }
+    for problem in registry.problems() {
+        let plugin = problem.plugin.as_deref().unwrap_or(&problem.file);
+        tracing::error!(plugin, file = problem.file, reason = problem.reason, "not serving: {}", problem.message);
+        metrics.plugin(plugin).phase(None, Some(&problem.reason));
+    }
+}
+
+fn scope(namespaces: &[String]) -> String {
+    if namespaces.is_empty() { "all".to_owned() } else { namespaces.join(", ") }
+}
+
+/// The Pod's name where there is one.
+fn identity() -> String {
+    std::env::var("POD_NAME")
+        .ok()
+        .or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok())
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "keelson".to_owned())
 }

@@ -65,6 +65,10 @@ impl Engine {
             if text.contains("(at offset ") { LoadError::ArtifactInvalid(text) } else { LoadError::CompileFailed(text) }
         })?;
         let (guest, hooks) = contract::link(&component)?;
+        // What stops the guest itself here, a start function that traps, `describe` will say.
+        if let (Ok(Err(misfit)), _) = store::call(self, &limits, |store| guest.fits(store)) {
+            return Err(LoadError::ArtifactInvalid(misfit));
+        }
         Ok(Component { inner: Arc::new(Inner { engine: self.clone(), limits, guest, hooks }) })
     }
 }

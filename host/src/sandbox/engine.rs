@@ -86,6 +86,8 @@ fn pooling(workers: usize) -> Config {
         .max_core_instances_per_component(limits::INSTANCES)
         .max_memories_per_component(limits::MEMORIES)
         .max_tables_per_component(limits::TABLES)
+        .max_memories_per_module(limits::MEMORIES)
+        .max_tables_per_module(limits::TABLES)
         .table_elements(limits::TABLE_ELEMENTS)
         .max_memory_size(limits::MEMORY_SLOT)
         .max_unused_warm_slots(limits::WARM_SLOTS)
@@ -105,7 +107,8 @@ fn on_demand() -> Config {
         .allocation_strategy(InstanceAllocationStrategy::OnDemand)
         .memory_reservation(0)
         .memory_guard_size(1 << 16)
-        .memory_reservation_for_growth(1 << 20)
+        // Growing by less would move, and so copy, too often.
+        .memory_reservation_for_growth(1 << 24)
         .memory_may_move(true);
     config
 }

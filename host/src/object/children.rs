@@ -1,0 +1,313 @@
+//! The children that are there, of all kinds and parents, reduced when their
+//! event arrives: never whole objects, and only such as carry our label.
+//!
+//! Our own writes lie over the watch: a record made from the answer to a write
+//! stays until the watch has caught up with its resourceVersion.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+
+use super::readiness::{self, Unready};
+use crate::cluster::ObjectView;
+use crate::names;
+
+/// One child, as the walk needs it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Child {
+    pub id: ChildId,
+    pub uid: Box<str>,
+    pub resource_version: u64,
+    /// The instance label: the UID of the parent that it was made for.
+    pub instance: Box<str>,
+    /// The UIDs of its owners.
+    pub owners: Vec<Box<str>>,
+    /// Being deleted.
+    pub going: bool,
+    /// Of the rendering that was last applied.
+    pub hash: Option<Box<str>>,
+    /// Our entry of managedFields, JSON text.
+    pub owned_fields: Option<Box<str>>,
+    /// Identity, phase, conditions and what its plugin observes, JSON text.
+    pub observed: Arc<str>,
+    pub unready: Unready,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ChildId {
+    /// Index in the table of child kinds.
+    pub kind: usize,
+    pub namespace: Arc<str>,
+    pub name: Box<str>,
+}
+
+/// What one kind of child is watched for.
+pub(crate) struct Reduction {
+    pub kind: usize,
+    pub group: String,
+    pub api_version: String,
+    pub name: String,
+    /// Plugin name to the JSON pointers that it observes.
+    pub observe: HashMap<String, Vec<String>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Children {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    by_id: HashMap<ChildId, Arc<Child>>,
+    by_instance: HashMap<Box<str>, Vec<Arc<Child>>>,
+}
+
+// === impl Reduction ===
+
+impl Reduction {
+    /// Cuts an object down. `None` where what makes a child is missing.
+    pub(crate) fn reduce(&self, object: &ObjectView<'_>) -> Option<Child> {
+        let label = |name: &str| object.labels.get(name).map(|value| &**value);
+        let text = |name: &str| object.fields.get(name).map(|raw| raw.get());
+        let pointers = label(names::PLUGIN_LABEL).and_then(|plugin| self.observe.get(plugin));
+        Some(Child {
+            id: ChildId {
+                kind: self.kind,
+                namespace: (*object.namespace).into(),
+                name: (*object.name).into(),
+            },
+            uid: (*object.uid).into(),
+            resource_version: object.resource_version.parse().unwrap_or(0),
+            instance: label(names::INSTANCE_LABEL)?.into(),
+            owners: object.owners.iter().map(|owner| (*owner.uid).into()).collect(),
+            going: object.deletion,
+            hash: object.annotations.get(names::HASH_ANNOTATION).map(|hash| (**hash).into()),
+            owned_fields: object
+                .managed_fields()
+                .unwrap_or_default()
+                .iter()
+                .find(|entry| entry.manager == names::FIELD_MANAGER && entry.operation == "Apply" && entry.subresource.is_empty())
+                .and_then(|entry| entry.fields_v1)
+                .map(|fields| fields.get().into()),
+            observed: self.project(object, pointers.map_or(&[], Vec::as_slice)),
+            unready: readiness::of(&self.group, &self.name, object.generation.unwrap_or(0), text("spec"), text("status")),
+        })
+    }
+
+    fn project(&self, object: &ObjectView<'_>, pointers: &[String]) -> Arc<str> {
+        let mut projection = Map::from_iter([
+            ("apiVersion".to_owned(), self.api_version.clone().into()),
+            ("kind".to_owned(), self.name.clone().into()),
+            ("metadata".to_owned(), serde_json::json!({"name": object.name, "uid": object.uid})),
+        ]);
+        // Secret data never enters a guest, whatever the plugin asks for.
+        let secret = self.group.is_empty() && self.name == "Secret";
+        let always = ["/status/phase", "/status/conditions"];
+        for pointer in always.into_iter().chain(pointers.iter().map(String::as_str)) {
+            if secret && ["/data", "/stringData"].iter().any(|data| pointer.starts_with(data)) {
+                continue;
+            }
+            if let Some(value) = object.pointer(pointer).and_then(|raw| serde_json::from_str(raw.get()).ok()) {
+                put(&mut projection, pointer, value);
+            }
+        }
+        Value::Object(projection).to_string().into()
+    }
+}
+
+/// Puts a value where a JSON pointer says. List items keep their index: what
+/// stands before is filled with null.
+fn put(root: &mut Map<String, Value>, pointer: &str, value: Value) {
+    let mut tokens = pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~")).peekable();
+    let Some(first) = tokens.next() else { return };
+    let mut at = root.entry(first).or_insert(Value::Null);
+    for token in tokens {
+        if let Ok(index) = token.parse::<usize>().map(|index| index.min(crate::limits::JSON_DEPTH)) {
+            if !at.is_array() {
+                *at = Value::Array(Vec::new());
+            }
+            let Value::Array(items) = at else { return };
+            if items.len() <= index {
+                items.resize(index + 1, Value::Null);
+            }
+            let Some(item) = items.get_mut(index) else { return };
+            at = item;
+        } else {
+            if !at.is_object() {
+                *at = Value::Object(Map::new());
+            }
+            let Value::Object(fields) = at else { return };
+            at = fields.entry(token).or_insert(Value::Null);
+        }
+    }
+    *at = value;
+}
+
+// === impl Children ===
+
+impl Children {
+    /// An event or the answer to a write. Returns the parents' UIDs that it
+    /// matters to; none where nothing of interest has changed.
+    pub(crate) fn put(&self, child: Arc<Child>) -> Vec<Box<str>> {
+        let mut inner = self.inner.lock();
+        let mut touched = Vec::new();
+        if let Some(known) = inner.by_id.get(&child.id) {
+            if known.uid == child.uid && known.resource_version >= child.resource_version {
+                return touched;
+            }
+            if known.matters_like(&child) {
+                inner.insert(child);
+                return touched;
+            }
+            if known.instance != child.instance {
+                touched.push(known.instance.clone());
+            }
+        }
+        touched.push(child.instance.clone());
+        inner.insert(child);
+        touched
+    }
+
+    /// A child has left the watch: deleted, or without our label. Returns the
+    /// parent's UID, where it was known.
+    pub(crate) fn remove(&self, id: &ChildId, uid: &str) -> Option<Box<str>> {
+        let mut inner = self.inner.lock();
+        inner.by_id.get(id).filter(|known| *known.uid == *uid)?;
+        inner.take(id).map(|child| child.instance.clone())
+    }
+
+    /// A list of a kind in a namespace (all: `None`) is complete as of
+    /// `version`; what it did not name is gone.
+    pub(crate) fn retain(&self, kind: usize, namespace: Option<&str>, listed: &HashSet<ChildId>, version: u64) -> Vec<Box<str>> {
+        let mut inner = self.inner.lock();
+        let gone: Vec<ChildId> = inner
+            .by_id
+            .values()
+            .filter(|child| child.id.kind == kind && namespace.is_none_or(|namespace| *child.id.namespace == *namespace))
+            .filter(|child| child.resource_version <= version && !listed.contains(&child.id))
+            .map(|child| child.id.clone())
+            .collect();
+        gone.iter().filter_map(|id| inner.take(id)).map(|child| child.instance.clone()).collect()
+    }
+
+    /// The children of one parent, in the order of kind and name.
+    pub(crate) fn of(&self, instance: &str) -> Vec<Arc<Child>> {
+        self.inner.lock().by_instance.get(instance).cloned().unwrap_or_default()
+    }
+
+}
+
+impl Child {
+    /// Whether a walk would see no difference.
+    fn matters_like(&self, other: &Child) -> bool {
+        let Self { id, uid, resource_version: _, instance, owners, going, hash, owned_fields, observed, unready } = self;
+        *id == other.id
+            && *uid == other.uid
+            && *instance == other.instance
+            && *owners == other.owners
+            && *going == other.going
+            && *hash == other.hash
+            && *owned_fields == other.owned_fields
+            && *observed == other.observed
+            && *unready == other.unready
+    }
+}
+
+impl Inner {
+    fn insert(&mut self, child: Arc<Child>) {
+        self.take(&child.id);
+        let siblings = self.by_instance.entry(child.instance.clone()).or_default();
+        let at = siblings.partition_point(|sibling| sibling.id < child.id);
+        siblings.insert(at, Arc::clone(&child));
+        self.by_id.insert(child.id.clone(), child);
+    }
+
+    fn take(&mut self, id: &ChildId) -> Option<Arc<Child>> {
+        let child = self.by_id.remove(id)?;
+        if let Some(siblings) = self.by_instance.get_mut(&child.instance) {
+            siblings.retain(|sibling| sibling.id != *id);
+            if siblings.is_empty() {
+                self.by_instance.remove(&child.instance);
+            }
+        }
+        Some(child)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn child(name: &str, uid: &str, version: u64, instance: &str) -> Arc<Child> {
+        Arc::new(plain(name, uid, version, instance))
+    }
+
+    fn plain(name: &str, uid: &str, version: u64, instance: &str) -> Child {
+        Child {
+            id: ChildId { kind: 0, namespace: "n".into(), name: name.into() },
+            uid: uid.into(),
+            resource_version: version,
+            instance: instance.into(),
+            owners: vec![instance.into()],
+            going: false,
+            hash: Some("h".into()),
+            owned_fields: None,
+            observed: "{}".into(),
+            unready: None,
+        }
+    }
+
+    #[test]
+    fn our_own_write_lies_over_the_watch() {
+        let children = Children::default();
+        assert_eq!(children.put(child("a", "u", 7, "p")), vec!["p".into()]);
+        let mut older = plain("a", "u", 5, "p");
+        older.hash = Some("older".into());
+        assert!(children.put(Arc::new(older)).is_empty());
+        assert_eq!(children.of("p")[0].hash.as_deref(), Some("h"));
+        assert!(children.retain(0, None, &HashSet::new(), 6).is_empty(), "the list was older than the write");
+        assert_eq!(children.retain(0, None, &HashSet::new(), 7), vec!["p".into()]);
+    }
+
+    #[test]
+    fn an_earlier_objects_end_takes_nothing() {
+        let children = Children::default();
+        children.put(child("a", "new", 7, "p"));
+        assert_eq!(children.remove(&child("a", "old", 0, "").id, "old"), None);
+        assert_eq!(children.of("p").len(), 1);
+    }
+
+    #[test]
+    fn a_heartbeat_wakes_nobody() {
+        let children = Children::default();
+        children.put(child("a", "u", 1, "p"));
+        assert!(children.put(child("a", "u", 2, "p")).is_empty());
+        assert!(children.put(child("a", "u", 1, "p")).is_empty());
+        let mut going = plain("a", "u", 3, "p");
+        going.going = true;
+        assert_eq!(children.put(Arc::new(going)), vec!["p".into()]);
+    }
+
+    #[test]
+    fn another_label_moves_it_and_wakes_both() {
+        let children = Children::default();
+        children.put(child("a", "u", 1, "p"));
+        let mut woken = children.put(child("a", "u", 2, "q"));
+        woken.sort();
+        assert_eq!(woken, vec!["p".into(), "q".into()]);
+        assert!(children.of("p").is_empty());
+        assert_eq!(children.of("q").len(), 1);
+    }
+
+    #[test]
+    fn a_pointer_is_put_back_where_it_stood() {
+        let mut root = Map::new();
+        put(&mut root, "/spec/ports/1/nodePort", json!(30000));
+        put(&mut root, "/spec/a~1b", json!("x"));
+        assert_eq!(Value::Object(root), json!({"spec": {"ports": [null, {"nodePort": 30000}], "a/b": "x"}}));
+    }
+}

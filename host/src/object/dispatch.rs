@@ -1,0 +1,49 @@
+//! Which plugin serves an object.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::parents::Parent;
+use super::retry::Retry;
+use crate::plugin::{Dispatch, Plugin, Registry};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DispatchError {
+    #[error("{path}: {message}{}", accepted(allowed))]
+    Invalid { reason: &'static str, path: String, message: String, allowed: Vec<String> },
+    #[error("plugin {plugin} is not serving: {reason}: {message}")]
+    Unavailable { plugin: String, reason: String, message: String },
+    #[error("the object could not be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
+}
+
+impl DispatchError {
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Invalid { reason, .. } => reason,
+            Self::Unreadable(_) => "InvalidSpec",
+            Self::Unavailable { .. } => "PluginUnavailable",
+        }
+    }
+
+    /// All wait for a change of the object or of the plugins.
+    pub(crate) fn retry(&self) -> Retry {
+        Retry::Permanent
+    }
+}
+
+fn accepted(allowed: &[String]) -> String {
+    if allowed.is_empty() { String::new() } else { format!("; accepted: {}", allowed.join(", ")) }
+}
+
+pub(crate) fn dispatch(registry: &Registry, group: &str, parent: &Parent) -> Result<Arc<Plugin>, DispatchError> {
+    let object: Value = serde_json::from_str(&parent.guest)?;
+    match registry.dispatch(group, &parent.id.kind, &object) {
+        Dispatch::Plugin(plugin) => Ok(plugin),
+        Dispatch::Unavailable { plugin, reason, message } => Err(DispatchError::Unavailable { plugin, reason, message }),
+        Dispatch::Invalid { reason, path, message, allowed } => {
+            Err(DispatchError::Invalid { reason, path, message, allowed })
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The request, from caches only, and whether it is worth a render.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use super::Host;
+use super::children::Child;
+use super::kinds::Unusable;
+use super::outcome::{Memory, Settled};
+use super::parents::Parent;
+use super::retry::Retry;
+use crate::clock;
+use crate::limits::PARENT_BYTES;
+use crate::plugin::Plugin;
+use crate::plugin::request::{self, request};
+use crate::sandbox::model::{ObservedChild, Request, SecretRevision};
+
+pub(crate) struct Gathered {
+    pub request: Request,
+    /// Hash of the plugin and the request.
+    pub fingerprint: u64,
+    /// All that stands, of whatever kind.
+    pub children: Vec<Arc<Child>>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GatherError {
+    /// Said by readiness, not by objects: it passes by itself.
+    #[error("the cache of {kind} is not filled yet")]
+    Unfilled { kind: String },
+    #[error("{kind}: {problem}")]
+    Unusable { kind: String, problem: Unusable },
+    #[error("the object has {bytes} bytes; at most {PARENT_BYTES} are handed to a plugin")]
+    TooLarge { bytes: usize },
+}
+
+impl GatherError {
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Unfilled { .. } => "CachesNotFilled",
+            Self::Unusable { problem: Unusable::Forbidden(_), .. } => "Forbidden",
+            Self::Unusable { problem: Unusable::Missing(_), .. } => "KindMissing",
+            Self::TooLarge { .. } => "TooLarge",
+        }
+    }
+
+    pub(crate) fn retry(&self) -> Retry {
+        match self {
+            // A watch that becomes filled wakes every parent.
+            Self::Unfilled { .. } | Self::TooLarge { .. } => Retry::Permanent,
+            Self::Unusable { .. } => Retry::Blocked,
+        }
+    }
+}
+
+pub(crate) fn gather(host: &Host, plugin: &Plugin, parent: &Parent, memory: &Memory) -> Result<Gathered, GatherError> {
+    if parent.guest.len() > PARENT_BYTES {
+        return Err(GatherError::TooLarge { bytes: parent.guest.len() });
+    }
+    let children = host.children.of(&parent.id.uid);
+    let mut observed = Vec::with_capacity(children.len());
+    for child_kind in &plugin.manifest.children {
+        let Some((index, kind)) = host.kinds.child(&child_kind.kind) else { continue };
+        match kind.usable(&parent.id.namespace) {
+            Ok(true) => {}
+            Ok(false) => return Err(GatherError::Unfilled { kind: kind.name() }),
+            Err(problem) => return Err(GatherError::Unusable { kind: kind.name(), problem }),
+        }
+        observed.extend(children.iter().filter(|child| child.id.kind == index).map(|child| ObservedChild {
+            api_version: kind.api_version(),
+            kind: kind.kind.clone(),
+            name: child.id.name.to_string(),
+            uid: child.uid.to_string(),
+            going: child.going,
+            object: Arc::clone(&child.observed),
+            data_version: None,
+        }));
+    }
+    observed.sort_by(|a, b| (&a.kind, &a.name, &a.api_version).cmp(&(&b.kind, &b.name, &b.api_version)));
+    let secrets = memory
+        .secrets
+        .iter()
+        .map(|(name, revision)| SecretRevision { name: name.clone(), revision: revision.clone() })
+        .collect();
+    let gathered = request::Gathered {
+        parent: Arc::clone(&parent.guest),
+        generation: parent.generation,
+        children: observed,
+        secrets,
+        now: u64::try_from(clock::now().as_second()).unwrap_or(0),
+    };
+    let request = request(plugin, &parent.id, gathered);
+    Ok(Gathered { fingerprint: fingerprint(plugin, &request), request, children })
+}
+
+impl Gathered {
+    /// Whether the last complete walk was based on the same, and all that it
+    /// made still stands as it left it.
+    pub(crate) fn is_settled(&self, settled: Option<&Settled>) -> bool {
+        let Some(settled) = settled else { return false };
+        settled.request == self.fingerprint
+            && settled.children.len() == self.children.len()
+            && settled.children.iter().all(|child| {
+                self.children.iter().any(|there| {
+                    there.id == child.id
+                        && !there.going
+                        && there.hash.as_deref() == Some(&*child.hash)
+                        && owned_fields_hash(there) == child.fields
+                })
+            })
+    }
+}
+
+pub(crate) fn owned_fields_hash(child: &Child) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    child.owned_fields.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn fingerprint(plugin: &Plugin, request: &Request) -> u64 {
+    let Request { parent, config, selector_labels, children, related, secrets, now, seed } = request;
+    let mut hasher = DefaultHasher::new();
+    (&plugin.name, &plugin.digest, parent, config, selector_labels, now, seed).hash(&mut hasher);
+    for child in children {
+        let ObservedChild { api_version, kind, name, uid, going, object, data_version } = child;
+        (api_version, kind, name, uid, going, object, data_version).hash(&mut hasher);
+    }
+    for object in related {
+        (&object.id, &object.api_version, &object.kind, &object.name, &object.found).hash(&mut hasher);
+    }
+    for secret in secrets {
+        (&secret.name, &secret.revision).hash(&mut hasher);
+    }
+    hasher.finish()
+}

@@ -1,0 +1,158 @@
+//! What all walks share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::children::{ChildId, Children};
+use super::kinds::{Kinds, State};
+use super::outcome::Memories;
+use super::parents::{Parent, ParentKey, Parents};
+use super::queue::{Lane, Queue};
+use super::{watch, worker};
+use crate::cluster::{Api, ApiError, ApiErrorKind, ObjectView};
+use crate::metrics::{ControllerMetrics, Metrics, PluginMetrics, QueueMetrics};
+use crate::plugin::Registry;
+
+pub struct Host {
+    pub(crate) api: Api,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) kinds: Kinds,
+    pub(crate) parents: Parents,
+    pub(crate) children: Children,
+    pub(crate) memories: Memories,
+    pub(crate) queue: Queue<ParentKey>,
+    pub(crate) queue_metrics: QueueMetrics,
+    /// Renders at one time; the sandbox has a slot for each.
+    pub(crate) renders: Arc<Semaphore>,
+    /// `reportingInstance` of Events.
+    pub(crate) identity: String,
+    pub(crate) metrics: Metrics,
+    /// By parent kind.
+    pub(crate) controllers: Vec<ControllerMetrics>,
+    pub(crate) plugin_metrics: HashMap<String, PluginMetrics>,
+    /// Who waits for a name to become free.
+    waiting: Mutex<HashMap<ChildId, ParentKey>>,
+}
+
+/// Why the host is not ready, in words.
+pub type Unmet = Vec<String>;
+
+impl Host {
+    /// `namespaces` empty: all. `renders` is the number of the sandbox's slots.
+    pub fn new(api: Api, registry: Arc<Registry>, namespaces: &[String], renders: usize, identity: String, metrics: Metrics) -> Self {
+        let queue_metrics = metrics.queue("objects");
+        let kinds = Kinds::new(&registry, namespaces);
+        let controllers = kinds.parents.iter().map(|kind| metrics.controller(&kind.name())).collect();
+        let plugin_metrics = registry.plugins().iter().map(|plugin| (plugin.name.clone(), metrics.plugin(&plugin.name))).collect();
+        Self {
+            api,
+            registry,
+            kinds,
+            parents: Parents::default(),
+            children: Children::default(),
+            memories: Memories::default(),
+            queue: Queue::new(queue_metrics.clone()),
+            queue_metrics,
+            renders: Arc::new(Semaphore::new(renders)),
+            identity,
+            metrics,
+            controllers,
+            plugin_metrics,
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// Starts the watches and the workers; all end with the set.
+    pub fn start(self: &Arc<Self>, workers: usize) -> JoinSet<()> {
+        let mut tasks = watch::start(self);
+        for controller in &self.controllers {
+            controller.max_concurrent(workers);
+        }
+        for _ in 0..workers {
+            tasks.spawn(worker::work(Arc::clone(self)));
+        }
+        tasks
+    }
+
+    /// Empty once every watch is filled or known to be impossible, and the
+    /// parents of one kind at least are watched.
+    pub fn unmet(&self) -> Unmet {
+        let mut unmet = Vec::new();
+        let mut any = false;
+        for (kind, is_parent) in self.kinds.parents.iter().map(|kind| (kind, true)).chain(self.kinds.children.iter().map(|kind| (kind, false))) {
+            for scope in kind.scopes() {
+                match scope.state() {
+                    State::Filled => any |= is_parent,
+                    State::Starting(problem) => {
+                        let problem = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
+                        unmet.push(format!("{} {} not listed yet{problem}", kind.name(), scope.words()));
+                    }
+                    State::Unusable(problem) if is_parent => {
+                        unmet.push(format!("{} {} cannot be watched: {problem}", kind.name(), scope.words()));
+                    }
+                    State::Unusable(_) => {}
+                }
+            }
+        }
+        // A kind that is impossible is classified; it must not stop the others.
+        if any {
+            unmet.retain(|reason| !reason.contains("cannot be watched"));
+        } else if unmet.is_empty() {
+            unmet.push("no plugin serves any kind".to_owned());
+        }
+        unmet
+    }
+
+    pub(crate) fn group_of(&self, key: &ParentKey) -> &str {
+        self.kinds.parents.get(key.kind).map_or("", |kind| kind.group.as_str())
+    }
+
+    /// The parents of these UIDs may have something to do.
+    pub(crate) fn wake(&self, uids: impl IntoIterator<Item = Box<str>>) {
+        for uid in uids {
+            if let Some(key) = self.parents.key_of(&uid) {
+                self.queue.add(key, Lane::Walk);
+            }
+        }
+    }
+
+    /// A parent is gone; its children are the garbage collector's.
+    pub(crate) fn gone(&self, key: &ParentKey) {
+        self.memories.forget(key);
+    }
+
+    pub(crate) fn wait_for_name(&self, id: &ChildId, key: ParentKey) {
+        self.waiting.lock().insert(id.clone(), key);
+    }
+
+    /// A child has left: whoever waits for its name goes on.
+    pub(crate) fn name_is_free(&self, id: &ChildId) {
+        if let Some(key) = self.waiting.lock().remove(id) {
+            self.queue.add(key, Lane::Walk);
+        }
+    }
+
+    /// Whether the parent is still the one that is being worked on.
+    pub(crate) fn stands(&self, key: &ParentKey, parent: &Parent) -> bool {
+        self.parents.get(key).is_some_and(|now| now.id.uid == parent.id.uid && !now.deleting)
+    }
+
+    /// Takes over what a status write answered, so that its event wakes
+    /// nobody. Returns the status as it now stands.
+    pub(crate) fn wrote_parent(&self, key: &ParentKey, answer: &[u8]) -> Result<Map<String, Value>, ApiError> {
+        let decode = |error: String| ApiError::new(format!("apply status of {}", key.name), ApiErrorKind::Decode(error));
+        let view = ObjectView::from_slice(answer).map_err(|error| decode(error.to_string()))?;
+        let kind = self.kinds.parents.get(key.kind).ok_or_else(|| decode("of a kind that is not watched".to_owned()))?;
+        let parent = Parent::reduce(&view, &kind.api_version(), &kind.kind).map_err(|error| decode(error.to_string()))?;
+        let status = parent.status.clone();
+        if self.parents.put_own(key, parent) {
+            self.queue.add(key.clone(), Lane::Walk);
+        }
+        Ok(status)
+    }
+}

@@ -1,0 +1,133 @@
+//! Makes what was checked ours: the labels that children are found by, the
+//! owner reference, and the hash by which the next walk knows it again.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::Host;
+use super::children::ChildId;
+use super::outcome::Named;
+use super::parents::Parent;
+use crate::check::{self, CheckedChild};
+use crate::cluster::Resource;
+use crate::names;
+use crate::plugin::request;
+
+/// Its kind went away between gather and here: the next walk says so.
+#[derive(Debug, thiserror::Error)]
+#[error("{child}: the API server does not serve its kind any more")]
+pub(crate) struct OwnError {
+    child: String,
+}
+
+/// A child that may be sent. Only this step makes one.
+pub(crate) struct Owned {
+    id: ChildId,
+    resource: Arc<Resource>,
+    /// With labels, owner reference and the hash annotation.
+    object: Map<String, Value>,
+    hash: Arc<str>,
+}
+
+impl Owned {
+    pub(crate) fn id(&self) -> &ChildId {
+        &self.id
+    }
+    pub(crate) fn resource(&self) -> &Arc<Resource> {
+        &self.resource
+    }
+    pub(crate) fn object(&self) -> &Map<String, Value> {
+        &self.object
+    }
+    pub(crate) fn hash(&self) -> &Arc<str> {
+        &self.hash
+    }
+    pub(crate) fn named(&self) -> Named {
+        Named {
+            api_version: self.resource.api_version(),
+            kind: self.resource.kind.clone(),
+            name: self.id.name.to_string(),
+        }
+    }
+
+    /// The body of an apply with a precondition in its metadata.
+    pub(crate) fn body(&self, precondition: &str, value: &str) -> Vec<u8> {
+        let mut object = self.object.clone();
+        metadata(&mut object).insert(precondition.to_owned(), value.into());
+        serde_json::to_vec(&object).unwrap_or_default()
+    }
+}
+
+/// All of a rendering, or nothing.
+pub(crate) fn all(host: &Host, children: Vec<CheckedChild>, parent: &Parent, plugin: &str) -> Result<Vec<Owned>, OwnError> {
+    children
+        .into_iter()
+        .map(|child| {
+            let missing = || OwnError { child: format!("{} {}", child.kind().kind.kind, child.name()) };
+            let (index, kind) = host.kinds.child(&child.kind().kind).ok_or_else(missing)?;
+            let resource = kind.resource().ok_or_else(missing)?;
+            Ok(own(child, index, resource, &parent.id, plugin))
+        })
+        .collect()
+}
+
+/// `kind` is the child's index in the table of child kinds.
+fn own(child: CheckedChild, kind: usize, resource: Arc<Resource>, parent: &check::Parent, plugin: &str) -> Owned {
+    let child_kind = child.kind().clone();
+    let name: Box<str> = child.name().into();
+    let mut object = child.into_object();
+    let instance = Value::from(parent.uid.as_str());
+    if let Some(template) = check::pod_template_metadata(&child_kind, &mut object) {
+        labels(template).insert(names::INSTANCE_LABEL.to_owned(), instance.clone());
+    }
+    let metadata = metadata(&mut object);
+    metadata.insert("namespace".to_owned(), parent.namespace.as_str().into());
+    metadata.insert("ownerReferences".to_owned(), json!([owner_reference(parent)]));
+    let labels = labels(metadata);
+    for (label, value) in request::labels(plugin, parent) {
+        labels.insert(label.to_owned(), value.into());
+    }
+    let hash = hash(&object);
+    annotations(self::metadata(&mut object)).insert(names::HASH_ANNOTATION.to_owned(), (*hash).into());
+    Owned { id: ChildId { kind, namespace: parent.namespace.as_str().into(), name }, resource, object, hash }
+}
+
+pub(crate) fn owner_reference(parent: &check::Parent) -> Value {
+    json!({
+        "apiVersion": parent.api_version, "kind": parent.kind, "name": parent.name, "uid": parent.uid,
+        "controller": true, "blockOwnerDeletion": true,
+    })
+}
+
+/// Keys are sorted in a `Map`, so equal values give equal text.
+fn hash(object: &Map<String, Value>) -> Arc<str> {
+    let text = serde_json::to_vec(object).unwrap_or_default();
+    hex(&Sha256::digest(text)[..12]).into()
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn metadata(object: &mut Map<String, Value>) -> &mut Map<String, Value> {
+    field(object, "metadata")
+}
+
+fn labels(metadata: &mut Map<String, Value>) -> &mut Map<String, Value> {
+    field(metadata, "labels")
+}
+
+fn annotations(metadata: &mut Map<String, Value>) -> &mut Map<String, Value> {
+    field(metadata, "annotations")
+}
+
+/// A field that is an object, made where it is absent.
+fn field<'a>(object: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
+    let value = object.entry(name).or_insert(Value::Null);
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    value.as_object_mut().expect("made an object above")
+}

@@ -1,0 +1,171 @@
+//! The custom resources that are there, as the walk needs them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+
+use crate::check;
+use crate::cluster::ObjectView;
+use crate::names;
+use crate::plugin::request::guest_parent;
+
+/// Where a parent is found; what the queue holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ParentKey {
+    /// Index in the table of parent kinds.
+    pub kind: usize,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Parent {
+    pub id: check::Parent,
+    pub generation: i64,
+    pub resource_version: u64,
+    pub deleting: bool,
+    pub paused: bool,
+    /// What a guest sees of it, JSON text.
+    pub guest: Arc<str>,
+    /// `status` as it stands there.
+    pub status: Map<String, Value>,
+    /// The fields of `status` that our field manager owns.
+    pub status_owned: Vec<String>,
+}
+
+#[derive(Default)]
+pub(crate) struct Parents {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    by_key: HashMap<ParentKey, Arc<Parent>>,
+    by_uid: HashMap<Box<str>, ParentKey>,
+}
+
+// === impl Parent ===
+
+impl Parent {
+    /// Reduces an object. `api_version` and `kind` are those of its watch.
+    pub(crate) fn reduce(object: &ObjectView<'_>, api_version: &str, kind: &str) -> Result<Self, serde_json::Error> {
+        let status = match object.fields.get("status") {
+            Some(status) => serde_json::from_str::<Option<Map<String, Value>>>(status.get()).ok().flatten().unwrap_or_default(),
+            None => Map::new(),
+        };
+        let ours = |manager: &str, operation: &str| manager == names::FIELD_MANAGER && operation == "Apply";
+        let managed = object.managed_fields().unwrap_or_default();
+        let status_owned = managed
+            .iter()
+            .filter(|entry| ours(&entry.manager, &entry.operation) && entry.subresource == "status")
+            .filter_map(|entry| serde_json::from_str::<Value>(entry.fields_v1?.get()).ok())
+            .filter_map(|fields| Some(fields.get("f:status")?.as_object()?.clone()))
+            .flat_map(|fields| fields.into_iter().filter_map(|(key, _)| Some(key.strip_prefix("f:")?.to_owned())))
+            .collect();
+        Ok(Self {
+            id: check::Parent {
+                api_version: api_version.to_owned(),
+                kind: kind.to_owned(),
+                namespace: object.namespace.clone().into_owned(),
+                name: object.name.clone().into_owned(),
+                uid: object.uid.clone().into_owned(),
+            },
+            generation: object.generation.unwrap_or(0),
+            resource_version: object.resource_version.parse().unwrap_or(0),
+            deleting: object.deletion,
+            paused: object.annotations.get(names::PAUSED_ANNOTATION).is_some_and(|paused| *paused == "true"),
+            guest: guest_parent(object.raw)?.into(),
+            status,
+            status_owned,
+        })
+    }
+
+    fn key(&self, kind: usize) -> ParentKey {
+        ParentKey { kind, namespace: self.id.namespace.as_str().into(), name: self.id.name.as_str().into() }
+    }
+}
+
+// === impl Parents ===
+
+impl Parents {
+    /// An event. Returns the key where a walk may find something to do.
+    pub(crate) fn put(&self, kind: usize, parent: Parent) -> Option<ParentKey> {
+        let key = parent.key(kind);
+        let mut inner = self.inner.lock();
+        let same = match inner.by_key.get(&key) {
+            Some(known) if known.id.uid == parent.id.uid => {
+                if known.resource_version >= parent.resource_version {
+                    return None;
+                }
+                known.guest == parent.guest
+                    && known.deleting == parent.deleting
+                    && known.paused == parent.paused
+                    && known.status == parent.status
+            }
+            Some(known) => {
+                let uid = known.id.uid.clone();
+                inner.by_uid.remove(uid.as_str());
+                false
+            }
+            None => false,
+        };
+        inner.by_uid.insert(parent.id.uid.as_str().into(), key.clone());
+        inner.by_key.insert(key.clone(), Arc::new(parent));
+        (!same).then_some(key)
+    }
+
+    /// What our own status write answered lies over the watch, so that its
+    /// event wakes nobody. Returns whether something else had changed too.
+    pub(crate) fn put_own(&self, key: &ParentKey, parent: Parent) -> bool {
+        let mut inner = self.inner.lock();
+        let Some(known) = inner.by_key.get_mut(key) else { return false };
+        if known.id.uid != parent.id.uid || known.resource_version >= parent.resource_version {
+            return false;
+        }
+        let other = known.guest != parent.guest || known.deleting != parent.deleting || known.paused != parent.paused;
+        *known = Arc::new(parent);
+        other
+    }
+
+    pub(crate) fn remove(&self, key: &ParentKey, uid: &str) -> Option<Arc<Parent>> {
+        let mut inner = self.inner.lock();
+        inner.by_key.get(key).filter(|known| known.id.uid == uid)?;
+        inner.by_uid.remove(uid);
+        inner.by_key.remove(key)
+    }
+
+    /// A list of a kind in a namespace (all: `None`) is complete; what it did
+    /// not name is gone and returned.
+    pub(crate) fn retain(&self, kind: usize, namespace: Option<&str>, listed: &HashSet<ParentKey>) -> Vec<(ParentKey, Arc<Parent>)> {
+        let mut inner = self.inner.lock();
+        let gone: Vec<ParentKey> = inner
+            .by_key
+            .keys()
+            .filter(|key| key.kind == kind && namespace.is_none_or(|namespace| *key.namespace == *namespace))
+            .filter(|key| !listed.contains(*key))
+            .cloned()
+            .collect();
+        gone.into_iter()
+            .filter_map(|key| {
+                let parent = inner.by_key.remove(&key)?;
+                inner.by_uid.remove(parent.id.uid.as_str());
+                Some((key, parent))
+            })
+            .collect()
+    }
+
+    pub(crate) fn get(&self, key: &ParentKey) -> Option<Arc<Parent>> {
+        self.inner.lock().by_key.get(key).cloned()
+    }
+
+    pub(crate) fn key_of(&self, uid: &str) -> Option<ParentKey> {
+        self.inner.lock().by_uid.get(uid).cloned()
+    }
+
+    /// All of one kind.
+    pub(crate) fn keys(&self, kind: usize) -> Vec<ParentKey> {
+        self.inner.lock().by_key.keys().filter(|key| key.kind == kind).cloned().collect()
+    }
+}

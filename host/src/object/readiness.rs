@@ -1,0 +1,226 @@
+//! When a child is ready, and the child's own word for why it is not.
+//!
+//! A Pod by its condition, a workload by its counts, a Job by its end, a claim
+//! by its phase; what has no notion of it is ready by being there.
+
+use serde::Deserialize;
+
+/// `None` is ready.
+pub(crate) type Unready = Option<Why>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Why {
+    /// CamelCase, the child's own where it has one.
+    pub reason: String,
+    pub message: String,
+}
+
+/// The parts of any `status` that are looked at; wrong types count as absent.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    phase: String,
+    reason: String,
+    message: String,
+    conditions: Vec<Condition>,
+    init_container_statuses: Vec<ContainerStatus>,
+    container_statuses: Vec<ContainerStatus>,
+    observed_generation: Option<i64>,
+    replicas: i64,
+    updated_replicas: i64,
+    ready_replicas: i64,
+    available_replicas: i64,
+    desired_number_scheduled: i64,
+    updated_number_scheduled: i64,
+    number_available: i64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Condition {
+    r#type: String,
+    status: String,
+    reason: String,
+    message: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ContainerStatus {
+    name: String,
+    state: State,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct State {
+    waiting: Option<Stopped>,
+    terminated: Option<Stopped>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Stopped {
+    reason: String,
+    message: String,
+    exit_code: i64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Spec {
+    replicas: Option<i64>,
+}
+
+/// `spec` and `status` are the object's own as JSON text, where it has them.
+pub(crate) fn of(group: &str, kind: &str, generation: i64, spec: Option<&str>, status: Option<&str>) -> Unready {
+    let status = status.and_then(|json| serde_json::from_str::<Status>(json).ok()).unwrap_or_default();
+    let wanted = || spec.and_then(|json| serde_json::from_str::<Spec>(json).ok()).and_then(|spec| spec.replicas).unwrap_or(1);
+    match (group, kind) {
+        ("", "Pod") => pod(&status),
+        ("", "PersistentVolumeClaim") => claim(&status),
+        ("apps", "Deployment" | "StatefulSet" | "ReplicaSet") => replicas(&status, kind, generation, wanted()),
+        ("", "ReplicationController") => replicas(&status, kind, generation, wanted()),
+        ("apps", "DaemonSet") => daemons(&status, generation),
+        ("batch", "Job") => job(&status),
+        _ => None,
+    }
+}
+
+fn pod(status: &Status) -> Unready {
+    let condition = |kind: &str| status.conditions.iter().find(|condition| condition.r#type == kind);
+    if condition("Ready").is_some_and(|ready| ready.status == "True") {
+        return None;
+    }
+    if matches!(status.phase.as_str(), "Failed" | "Succeeded") {
+        let reason = if status.reason.is_empty() { &status.phase } else { &status.reason };
+        return why(reason, &[&status.message, &format!("its phase is {}", status.phase)]);
+    }
+    if let Some(scheduled) = condition("PodScheduled").filter(|scheduled| scheduled.status == "False") {
+        return why(&scheduled.reason, &[&scheduled.message, "no node has been found for it"]);
+    }
+    let mut containers = status.init_container_statuses.iter().chain(&status.container_statuses);
+    if let Some((name, stopped)) = containers.find_map(|container| Some((&container.name, container.state.stuck()?))) {
+        return why(&stopped.reason, &[&stopped.message, &format!("container {name} is not running")]);
+    }
+    match condition("Ready") {
+        Some(ready) => why(&ready.reason, &[&ready.message, "its containers are not ready"]),
+        None => why("Pending", &["it has not been started yet"]),
+    }
+}
+
+impl State {
+    /// Waiting for more than its turn, or ended with an error.
+    fn stuck(&self) -> Option<&Stopped> {
+        let passing = |reason: &str| matches!(reason, "" | "ContainerCreating" | "PodInitializing");
+        self.waiting
+            .as_ref()
+            .filter(|waiting| !passing(&waiting.reason))
+            .or(self.terminated.as_ref().filter(|terminated| terminated.exit_code != 0))
+    }
+}
+
+fn claim(status: &Status) -> Unready {
+    match status.phase.as_str() {
+        "Bound" => None,
+        // A class that binds late waits for the Pod, which is judged by itself.
+        "Lost" => why("ClaimLost", &["its volume is gone"]),
+        _ => None,
+    }
+}
+
+fn replicas(status: &Status, kind: &str, generation: i64, wanted: i64) -> Unready {
+    if let Some(failed) = status.conditions.iter().find(|condition| {
+        (condition.r#type == "Progressing" && condition.status == "False")
+            || (condition.r#type == "ReplicaFailure" && condition.status == "True")
+    }) {
+        return why(&failed.reason, &[&failed.message, "it does not make progress"]);
+    }
+    if status.observed_generation.unwrap_or(0) < generation {
+        return why("RollingOut", &["its controller has not seen the last change yet"]);
+    }
+    let updated = if kind == "Deployment" || kind == "StatefulSet" { status.updated_replicas } else { status.replicas };
+    let available = status.available_replicas.max(if kind == "StatefulSet" { status.ready_replicas } else { 0 });
+    if updated >= wanted && available >= wanted {
+        return None;
+    }
+    why("RollingOut", &[&format!("{available} of {wanted} replicas are available, {updated} are up to date")])
+}
+
+fn daemons(status: &Status, generation: i64) -> Unready {
+    let wanted = status.desired_number_scheduled;
+    if status.observed_generation.unwrap_or(0) >= generation
+        && status.updated_number_scheduled >= wanted
+        && status.number_available >= wanted
+    {
+        return None;
+    }
+    why("RollingOut", &[&format!("{} of {wanted} are available", status.number_available)])
+}
+
+fn job(status: &Status) -> Unready {
+    let condition = |kind: &str| status.conditions.iter().find(|c| c.r#type == kind && c.status == "True");
+    if condition("Complete").is_some() {
+        return None;
+    }
+    match condition("Failed") {
+        Some(failed) => why(&failed.reason, &[&failed.message, "it failed"]),
+        None => why("JobRunning", &["it has not completed yet"]),
+    }
+}
+
+/// The first message that says something.
+fn why(reason: &str, messages: &[&str]) -> Unready {
+    let message = messages.iter().find(|message| !message.is_empty()).map_or_else(String::new, |text| (*text).to_owned());
+    let reason = if reason.is_empty() { "NotReady" } else { reason };
+    Some(Why { reason: reason.to_owned(), message })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn reason(group: &str, kind: &str, status: &Value) -> Option<String> {
+        of(group, kind, 2, Some(r#"{"replicas":2}"#), Some(&status.to_string())).map(|why| why.reason)
+    }
+
+    #[test]
+    fn a_pod_gives_its_own_reason() {
+        let waiting = |reason: &str| json!({"phase": "Pending", "conditions": [{"type": "Ready", "status": "False", "reason": "ContainersNotReady"}],
+            "containerStatuses": [{"name": "c", "state": {"waiting": {"reason": reason, "message": "m"}}}]});
+        for (status, expected) in [
+            (json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}), None),
+            (json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}), Some("Unschedulable")),
+            (waiting("ImagePullBackOff"), Some("ImagePullBackOff")),
+            (waiting("ContainerCreating"), Some("ContainersNotReady")),
+            (json!({"phase": "Failed", "reason": "Evicted", "message": "disk"}), Some("Evicted")),
+            (json!({"phase": "Succeeded"}), Some("Succeeded")),
+            (json!({}), Some("Pending")),
+            (json!({"phase": 5, "conditions": "x"}), Some("Pending")),
+        ] {
+            assert_eq!(reason("", "Pod", &status).as_deref(), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_workload_is_ready_by_its_counts() {
+        let ready = json!({"observedGeneration": 2, "updatedReplicas": 2, "availableReplicas": 2, "replicas": 2});
+        assert_eq!(reason("apps", "Deployment", &ready), None);
+        let stale = json!({"observedGeneration": 1, "updatedReplicas": 2, "availableReplicas": 2});
+        assert_eq!(reason("apps", "Deployment", &stale).as_deref(), Some("RollingOut"));
+        let short = json!({"observedGeneration": 2, "updatedReplicas": 2, "availableReplicas": 1});
+        assert_eq!(reason("apps", "Deployment", &short).as_deref(), Some("RollingOut"));
+        let stuck = json!({"conditions": [{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]});
+        assert_eq!(reason("apps", "Deployment", &stuck).as_deref(), Some("ProgressDeadlineExceeded"));
+        assert_eq!(reason("batch", "Job", &json!({"conditions": [{"type": "Complete", "status": "True"}]})), None);
+        assert_eq!(reason("batch", "Job", &json!({})).as_deref(), Some("JobRunning"));
+    }
+
+    #[test]
+    fn what_has_no_notion_of_it_is_ready_by_being_there() {
+        assert_eq!(of("", "Service", 0, None, None), None);
+        assert_eq!(of("example.org", "Pod", 0, None, None), None);
+    }
+}

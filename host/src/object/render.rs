@@ -1,0 +1,96 @@
+//! One call of the guest, off the async workers.
+
+use std::sync::Arc;
+
+use super::Host;
+use super::parents::Parent;
+use super::retry::Retry;
+use crate::plugin::Plugin;
+use crate::sandbox::model::{CallError, FailureClass, Rendered, Request, Usage};
+
+/// What the sandbox stopped or the plugin refused: the reason is the error's own.
+pub(crate) fn retry(error: &CallError) -> Retry {
+    match error {
+        CallError::Failure(failure) => match failure.class {
+            FailureClass::Invalid => Retry::Permanent,
+            FailureClass::NotYet => Retry::Blocked,
+            FailureClass::Internal => Retry::Passing,
+        },
+        // Fuel and memory are the same at every try: only another object or plugin helps.
+        CallError::OutOfFuel { .. }
+        | CallError::OutOfMemory { .. }
+        | CallError::Trap(_)
+        | CallError::OutputInvalid(_)
+        | CallError::OutputTooLarge { .. } => Retry::Permanent,
+        // Wall time and the host's own trouble depend on the machine.
+        CallError::Timeout { .. } | CallError::Host(_) => Retry::Passing,
+    }
+}
+
+/// One sentence for the user: what, where, what would be accepted, what to do.
+pub(crate) fn message(error: &CallError, plugin: &str) -> String {
+    let CallError::Failure(failure) = error else { return format!("plugin {plugin} {error}") };
+    let mut message = failure.message.clone();
+    if !failure.fields.is_empty() {
+        message = format!("{}: {message}", failure.fields.join(", "));
+    }
+    if !failure.allowed.is_empty() {
+        message = format!("{message}; accepted: {}", failure.allowed.join(", "));
+    }
+    if let Some(remedy) = &failure.remedy {
+        message = format!("{message}; {remedy}");
+    }
+    message
+}
+
+pub(crate) async fn render(host: &Host, plugin: &Arc<Plugin>, parent: &Parent, request: Request) -> Result<Rendered, CallError> {
+    let closed = |_| CallError::Host("the host is ending".to_owned());
+    let permit = Arc::clone(&host.renders).acquire_owned().await.map_err(closed)?;
+    let component = plugin.component.clone();
+    let call = tokio::task::spawn_blocking(move || {
+        let answer = component.render(&request);
+        drop(permit);
+        answer
+    });
+    let (result, usage) = call.await.map_err(|error| CallError::Host(error.to_string()))?;
+    if let Some(metrics) = host.plugin_metrics.get(&plugin.name) {
+        match &result {
+            Ok(_) => metrics.rendered(usage.wall),
+            Err(error) => metrics.failed(class(error), usage.wall),
+        }
+    }
+    log(&plugin.name, parent, &usage);
+    result
+}
+
+/// Of bounded variety: a plugin's own reason is no label.
+fn class(error: &CallError) -> &str {
+    match error {
+        CallError::Failure(failure) => match failure.class {
+            FailureClass::Invalid => "Invalid",
+            FailureClass::NotYet => "NotYet",
+            FailureClass::Internal => "Internal",
+        },
+        error => error.reason(),
+    }
+}
+
+/// The guest's words, beside the object that it had in hand.
+fn log(plugin: &str, parent: &Parent, usage: &Usage) {
+    for line in &usage.log {
+        let fields: String = line.fields.iter().map(|(key, value)| format!(" {key}={value}")).collect();
+        let (namespace, name) = (&parent.id.namespace, &parent.id.name);
+        macro_rules! say {
+            ($level:ident) => {
+                tracing::$level!(target: "keelson::guest", plugin, %namespace, %name, "{}{fields}", line.message)
+            };
+        }
+        match line.level {
+            tracing::Level::ERROR => say!(error),
+            tracing::Level::WARN => say!(warn),
+            tracing::Level::INFO => say!(info),
+            tracing::Level::DEBUG => say!(debug),
+            tracing::Level::TRACE => say!(trace),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Tells people: one Event and one log line for each thing that happened.
+//!
+//! An Event's name is made of what it says, so that saying it again, after a
+//! restart or from a second host, is refused by the API server instead of
+//! shown twice.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::Host;
+use super::outcome::{Memory, News};
+use super::parents::Parent;
+use super::status::cut;
+use crate::clock;
+use crate::cluster::Resource;
+use crate::limits::{EVENT_INTERVAL, EVENT_NOTE_BYTES};
+use crate::names;
+
+/// Says what has not been said lately. An Event that cannot be written is
+/// logged and let go: it must not hold up anything.
+pub(crate) async fn say(host: &Host, parent: &Parent, memory: &mut Memory) {
+    let now = Instant::now();
+    memory.report.events.retain(|_, said| now.duration_since(*said) < EVENT_INTERVAL);
+    for news in std::mem::take(&mut memory.report.news) {
+        let topic = hash(&(&news.reason, &news.note));
+        if memory.report.events.insert(topic, now).is_some() {
+            continue;
+        }
+        log(parent, &news);
+        if let Err(error) = event(host, parent, &news).await {
+            tracing::warn!(namespace = %parent.id.namespace, name = %parent.id.name, "no Event: {error}");
+        }
+    }
+}
+
+fn log(parent: &Parent, news: &News) {
+    let News { warning, reason, note, .. } = news;
+    let (kind, namespace, name) = (&parent.id.kind, &parent.id.namespace, &parent.id.name);
+    if *warning {
+        tracing::warn!(kind, namespace, name, reason, "{note}");
+    } else {
+        tracing::info!(kind, namespace, name, reason, "{note}");
+    }
+}
+
+async fn event(host: &Host, parent: &Parent, news: &News) -> Result<(), crate::cluster::ApiError> {
+    let identity = hash(&(&parent.id.uid, &news.reason, &news.note, &news.occurrence));
+    let body = json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event",
+        "metadata": {"name": format!("{}.{identity:016x}", parent.id.name), "namespace": parent.id.namespace},
+        "eventTime": clock::rfc3339_micro(clock::now()),
+        "reportingController": names::CONTROLLER, "reportingInstance": host.identity,
+        "action": news.action, "reason": news.reason,
+        "type": if news.warning { "Warning" } else { "Normal" },
+        "note": cut(&news.note, EVENT_NOTE_BYTES),
+        "regarding": {
+            "apiVersion": parent.id.api_version, "kind": parent.id.kind, "namespace": parent.id.namespace,
+            "name": parent.id.name, "uid": parent.id.uid,
+        },
+    });
+    let body = serde_json::to_vec(&body).unwrap_or_default();
+    match host.api.create(&events(), Some(&parent.id.namespace), names::FIELD_MANAGER, body).await {
+        // Said before, by this host or another.
+        Err(error) if error.is_already_exists() => Ok(()),
+        Err(error) => Err(error),
+        Ok(_) => {
+            host.metrics.wrote("Event", "create");
+            Ok(())
+        }
+    }
+}
+
+fn events() -> Resource {
+    Resource {
+        group: "events.k8s.io".to_owned(),
+        version: "v1".to_owned(),
+        kind: "Event".to_owned(),
+        plural: "events".to_owned(),
+        namespaced: true,
+        has_status: false,
+    }
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}

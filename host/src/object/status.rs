@@ -1,0 +1,236 @@
+//! What the object says of itself: conditions, observedGeneration, the list of
+//! children, and the plugin's own fields. Written after the children, only
+//! where it differs, and never on a kind without a status subresource.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::Host;
+use super::children::Child;
+use super::outcome::{Memory, Named, Outcome, Stop};
+use super::parents::{Parent, ParentKey};
+use super::retry::Retry;
+use crate::clock;
+use crate::cluster::{ApiError, Resource};
+use crate::limits::{CONDITION_MESSAGE_BYTES, STATUS_SETTLE};
+use crate::names;
+use crate::sandbox::model::Condition;
+
+/// Fields of `status` that are the host's.
+const HOST_FIELDS: [&str; 3] = ["observedGeneration", "conditions", "children"];
+
+pub(crate) enum Written {
+    /// It stands there already.
+    Unchanged,
+    /// A passing step, held back until then.
+    Held(Instant),
+    Written,
+    /// There is no status to write.
+    NoSubresource,
+    /// The object is gone or going.
+    Gone,
+}
+
+/// The children that the status lists, as an earlier walk left them.
+pub(crate) fn recorded(parent: &Parent) -> impl Iterator<Item = Named> + '_ {
+    let children = parent.status.get("children").and_then(Value::as_array);
+    children.into_iter().flatten().filter_map(|child| {
+        let text = |name: &str| Some(child.get(name)?.as_str()?.to_owned());
+        Some(Named { api_version: text("apiVersion")?, kind: text("kind")?, name: text("name")? })
+    })
+}
+
+pub(crate) async fn write(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    resource: &Resource,
+    memory: &mut Memory,
+) -> Result<Written, ApiError> {
+    let Some(outcome) = &memory.outcome else { return Ok(Written::Unchanged) };
+    if !resource.has_status {
+        return Ok(Written::NoSubresource);
+    }
+    let desired = desired(parent, outcome, &host.children.of(&parent.id.uid), &host.kinds.names());
+    if stands(parent, &desired, memory) {
+        memory.report.held_since = None;
+        return Ok(Written::Unchanged);
+    }
+    if let Some(until) = held(parent, &desired, memory) {
+        return Ok(Written::Held(until));
+    }
+    let body = json!({
+        "apiVersion": resource.api_version(), "kind": resource.kind,
+        "metadata": {"name": parent.id.name, "namespace": parent.id.namespace, "uid": parent.id.uid},
+        "status": desired,
+    });
+    let body = serde_json::to_vec(&body).unwrap_or_default();
+    let (namespace, name) = (Some(parent.id.namespace.as_str()), &parent.id.name);
+    let answer = match host.api.apply(resource, Some("status"), namespace, name, names::FIELD_MANAGER, body).await {
+        Ok(answer) => answer,
+        // Deleted, or made anew under the same name: another object's status is not ours to write.
+        Err(error) if error.is_not_found() || error.is_conflict() || error.is_invalid() && says_uid(&error) => return Ok(Written::Gone),
+        Err(error) => return Err(error),
+    };
+    host.metrics.wrote(&resource.kind, "status");
+    let status = host.wrote_parent(key, &answer)?;
+    memory.report.status = Some((desired, status));
+    memory.report.held_since = None;
+    Ok(Written::Written)
+}
+
+fn says_uid(error: &ApiError) -> bool {
+    error.refusal().is_some_and(|refusal| refusal.causes.iter().any(|cause| cause.field == "metadata.uid"))
+}
+
+/// Whether what should stand there does: as the server answered to the same
+/// words last time (it may prune fields), or word for word.
+fn stands(parent: &Parent, desired: &Map<String, Value>, memory: &Memory) -> bool {
+    let same_words = memory.report.status.as_ref().is_some_and(|(sent, answered)| sent == desired && *answered == parent.status);
+    let word_for_word = || {
+        desired.iter().all(|(name, value)| match (name.as_str(), parent.status.get(name)) {
+            // Other managers may have conditions of their own in the list.
+            ("conditions", Some(Value::Array(there))) => {
+                value.as_array().is_some_and(|wanted| wanted.iter().all(|condition| there.contains(condition)))
+            }
+            (_, there) => there == Some(value),
+        }) && parent.status_owned.iter().all(|name| desired.contains_key(name))
+    };
+    same_words || word_for_word()
+}
+
+/// A first status is written at once, and so is every change of Ready; a step
+/// from one "not yet" to the next waits, since it mostly passes by itself.
+fn held(parent: &Parent, desired: &Map<String, Value>, memory: &mut Memory) -> Option<Instant> {
+    let ready = |status: &Map<String, Value>| condition(status, "Ready").and_then(|ready| Some(ready.get("status")?.as_str()?.to_owned()));
+    let generation = |status: &Map<String, Value>| status.get("observedGeneration").cloned();
+    let first = parent.status.is_empty() || generation(&parent.status) != generation(desired);
+    let stopped = !matches!(memory.outcome, Some(Outcome::Applied(_)));
+    if first || stopped || ready(&parent.status) != ready(desired) {
+        return None;
+    }
+    let since = *memory.report.held_since.get_or_insert_with(Instant::now);
+    let until = since + STATUS_SETTLE;
+    (Instant::now() < until).then_some(until)
+}
+
+fn condition<'a>(status: &'a Map<String, Value>, kind: &str) -> Option<&'a Value> {
+    status.get("conditions")?.as_array()?.iter().find(|condition| condition.get("type").is_some_and(|name| name == kind))
+}
+
+/// Whether the status says already what stopped a walk.
+pub(crate) fn says(parent: &Parent, stop: &Stop) -> bool {
+    condition(&parent.status, "Ready").is_some_and(|ready| {
+        let says = |field: &str, text: &str| ready.get(field).is_some_and(|value| value == text);
+        says("status", "False") && says("reason", &stop.reason) && says("message", &cut(&stop.message, CONDITION_MESSAGE_BYTES))
+    })
+}
+
+/// The whole status as it should stand.
+fn desired(parent: &Parent, outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> Map<String, Value> {
+    let [ready, progressing, degraded] = judge(outcome, children, kinds);
+    let mut conditions = vec![ready, progressing, degraded];
+    if let Outcome::Paused = outcome {
+        conditions.push(said("Paused", "True", "PausedByAnnotation", format!("{} is \"true\": children are left as they are", names::PAUSED_ANNOTATION)));
+    }
+    let mut status = match outcome {
+        Outcome::Applied(applied) => {
+            conditions.extend(applied.said().conditions.iter().cloned());
+            applied.said().status.clone()
+        }
+        // What was said of children that still stand stays.
+        Outcome::Waiting(_) | Outcome::Stopped(_) | Outcome::Paused => parent
+            .status_owned
+            .iter()
+            .filter(|name| !HOST_FIELDS.contains(&name.as_str()))
+            .filter_map(|name| Some((name.clone(), parent.status.get(name)?.clone())))
+            .collect(),
+    };
+    let mut listed: Vec<Named> = match outcome {
+        Outcome::Applied(applied) => applied.children().to_vec(),
+        Outcome::Waiting(stop) | Outcome::Stopped(stop) => stop.children.iter().cloned().chain(recorded(parent)).collect(),
+        Outcome::Paused => recorded(parent).collect(),
+    };
+    listed.sort();
+    listed.dedup();
+    let listed: Vec<Value> =
+        listed.iter().map(|child| json!({"apiVersion": child.api_version, "kind": child.kind, "name": child.name})).collect();
+    status.insert("observedGeneration".to_owned(), parent.generation.into());
+    status.insert("children".to_owned(), listed.into());
+    let conditions: Vec<Value> = conditions.iter().map(|said| with_times(said, parent)).collect();
+    status.insert("conditions".to_owned(), conditions.into());
+    status
+}
+
+/// Ready, Progressing, Degraded.
+fn judge(outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> [Condition; 3] {
+    let fine = || said("Degraded", "False", "AsExpected", String::new());
+    match outcome {
+        Outcome::Paused => [
+            said("Ready", "Unknown", "Paused", "paused: nothing is looked after".to_owned()),
+            said("Progressing", "False", "Paused", String::new()),
+            fine(),
+        ],
+        Outcome::Waiting(Stop { reason, message, .. }) => [
+            said("Ready", "False", reason, message.clone()),
+            said("Progressing", "True", reason, message.clone()),
+            fine(),
+        ],
+        Outcome::Stopped(Stop { reason, message, retry, .. }) => [
+            said("Ready", "False", reason, message.clone()),
+            said("Progressing", if *retry == Retry::Permanent { "False" } else { "True" }, reason, message.clone()),
+            said("Degraded", "True", reason, message.clone()),
+        ],
+        Outcome::Applied(applied) => {
+            let unready = children.iter().find_map(|child| {
+                let why = child.unready.as_ref()?;
+                let kind = kinds.get(child.id.kind).map_or("", String::as_str);
+                Some((why.reason.clone(), format!("{kind} {}: {}", child.id.name, why.message)))
+            });
+            let own = applied.said().not_ready.as_ref().map(|own| (own.reason.clone(), own.message.clone()));
+            match unready.or(own) {
+                None => [
+                    said("Ready", "True", "Ready", "all children are ready".to_owned()),
+                    said("Progressing", "False", "Ready", String::new()),
+                    fine(),
+                ],
+                Some((reason, message)) => [
+                    said("Ready", "False", &reason, message),
+                    said("Progressing", "True", "WaitingForChildren", String::new()),
+                    fine(),
+                ],
+            }
+        }
+    }
+}
+
+fn said(kind: &str, status: &'static str, reason: &str, message: String) -> Condition {
+    Condition { kind: kind.to_owned(), status, reason: reason.to_owned(), message }
+}
+
+/// With the time of its last transition: that of the condition that stands
+/// there, unless its status is another.
+fn with_times(said: &Condition, parent: &Parent) -> Value {
+    let since = condition(&parent.status, &said.kind)
+        .filter(|there| there.get("status").is_some_and(|status| status == said.status))
+        .and_then(|there| there.get("lastTransitionTime").cloned())
+        .unwrap_or_else(|| clock::rfc3339(clock::now()).into());
+    json!({
+        "type": said.kind, "status": said.status, "reason": said.reason, "message": cut(&said.message, CONDITION_MESSAGE_BYTES),
+        "lastTransitionTime": since, "observedGeneration": parent.generation,
+    })
+}
+
+/// At most so many bytes, on a character's border.
+pub(crate) fn cut(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let mut end = bytes.saturating_sub('…'.len_utf8());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", &text[..end])
+}

@@ -1,0 +1,120 @@
+//! Takes jobs and sees them through. A panic costs one object one attempt.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::time::Instant;
+
+use super::host::Host;
+use super::outcome::Memory;
+use super::parents::{Parent, ParentKey};
+use super::queue::{Job, Lane};
+use super::retry::Retry;
+use super::status::{self, Written};
+use super::{Next, report, walk};
+use crate::metrics::Reconciled;
+
+/// After a panic, which says nothing of when it would pass.
+const AFTER_PANIC: Duration = Duration::from_secs(30);
+
+pub(crate) async fn work(host: Arc<Host>) {
+    loop {
+        let job = host.queue.take().await;
+        let started = Instant::now();
+        let metrics = host.controllers.get(job.key.kind).filter(|_| job.lane == Lane::Walk);
+        if let Some(metrics) = metrics {
+            metrics.started();
+        }
+        let result = AssertUnwindSafe(one(&host, &job)).catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!(namespace = %job.key.namespace, name = %job.key.name, "panicked; tried again in {AFTER_PANIC:?}");
+            host.queue.add_at(job.key.clone(), Lane::Walk, Instant::now() + AFTER_PANIC);
+            Reconciled::Error
+        });
+        if let Some(metrics) = metrics {
+            metrics.finished(result, started.elapsed());
+        }
+        host.queue_metrics.worked(started.elapsed());
+        host.queue.done(&job.key);
+    }
+}
+
+async fn one(host: &Host, job: &Job<ParentKey>) -> Reconciled {
+    let key = &job.key;
+    let Some(parent) = host.parents.get(key) else {
+        host.gone(key);
+        return Reconciled::Success;
+    };
+    let mut memory = host.memories.take(key, &parent.id.uid);
+    let result = match job.lane {
+        Lane::Walk => {
+            let next = walk(host, key, &parent, &mut memory).await;
+            plan(host, key, &parent, &mut memory, next)
+        }
+        Lane::Report => {
+            tell(host, key, &parent, &mut memory).await;
+            Reconciled::Success
+        }
+    };
+    host.memories.put(key.clone(), memory);
+    if host.parents.get(key).is_none() {
+        host.gone(key);
+    }
+    result
+}
+
+/// What a walk came to decides what is queued.
+fn plan(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, next: Next) -> Reconciled {
+    let at = |delay: Duration| Instant::now() + delay;
+    match next {
+        Next::Settled(look_again) => {
+            memory.attempts = 0;
+            memory.failing = None;
+            host.queue.add_at(key.clone(), Lane::Walk, look_again);
+            host.queue.add(key.clone(), Lane::Report);
+            Reconciled::Success
+        }
+        Next::Again => {
+            memory.attempts = 0;
+            memory.failing = None;
+            host.queue.add(key.clone(), Lane::Walk);
+            Reconciled::Requeue
+        }
+        Next::Rest => {
+            host.queue.add(key.clone(), Lane::Report);
+            Reconciled::Success
+        }
+        Next::Stopped(stop) => {
+            if let Some(delay) = stop.retry.delay(memory.attempts) {
+                host.queue.add_at(key.clone(), Lane::Walk, at(delay));
+                host.queue_metrics.retried();
+            }
+            host.queue.add(key.clone(), Lane::Report);
+            tracing::debug!(namespace = %parent.id.namespace, name = %parent.id.name, reason = stop.reason, retry = stop.retry.label(), attempt = memory.attempts, "{}", stop.message);
+            Reconciled::Error
+        }
+    }
+}
+
+/// Status, then Event and log line.
+async fn tell(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory) {
+    let resource = host.kinds.parents.get(key.kind).and_then(super::kinds::Kind::resource);
+    let Some(resource) = resource.filter(|_| !parent.deleting) else { return };
+    match status::write(host, key, parent, &resource, memory).await {
+        Ok(Written::Held(until)) => host.queue.add_at(key.clone(), Lane::Report, until),
+        Ok(Written::Gone) => return,
+        Ok(Written::Unchanged | Written::Written | Written::NoSubresource) => memory.report.attempts = 0,
+        Err(error) => {
+            let retry = if error.is_forbidden() || error.is_invalid() { Retry::Blocked } else { Retry::Passing };
+            if memory.report.attempts == 0 {
+                tracing::warn!(namespace = %parent.id.namespace, name = %parent.id.name, "no status: {error}");
+            }
+            if let Some(delay) = retry.delay(memory.report.attempts) {
+                host.queue.add_at(key.clone(), Lane::Report, Instant::now() + delay);
+            }
+            memory.report.attempts = memory.report.attempts.saturating_add(1);
+        }
+    }
+    report::say(host, parent, memory).await;
+}
