@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::host::Host;
 use super::children::Child;
 use super::fields;
 use super::gather::owned_fields_hash;
+use super::host::Host;
 use super::memory::SettledChild;
 use super::own::Owned;
 use super::parents::{Named, Parent, ParentKey};

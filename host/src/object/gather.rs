@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use super::host::Host;
 use super::children::Child;
+use super::host::Host;
 use super::kinds::Unusable;
 use super::memory::{Memory, Settled};
 use super::parents::Parent;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::host::Host;
 use super::children::ChildId;
+use super::host::Host;
 use super::parents::{Named, Parent};
 use crate::check::{self, CheckedChild};
 use crate::cluster::Resource;

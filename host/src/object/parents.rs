@@ -60,7 +60,9 @@ impl Parent {
     /// Reduces an object. `api_version` and `kind` are those of its watch.
     pub(crate) fn reduce(object: &ObjectView<'_>, api_version: &str, kind: &str) -> Result<Self, serde_json::Error> {
         let status = match object.fields.get("status") {
-            Some(status) => serde_json::from_str::<Option<Map<String, Value>>>(status.get()).ok().flatten().unwrap_or_default(),
+            Some(status) => {
+                serde_json::from_str::<Option<Map<String, Value>>>(status.get()).ok().flatten().unwrap_or_default()
+            }
             None => Map::new(),
         };
         let ours = |manager: &str, operation: &str| manager == names::FIELD_MANAGER && operation == "Apply";

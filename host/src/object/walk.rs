@@ -51,7 +51,13 @@ pub(crate) enum Next {
 }
 
 /// Children and what goes before them. Everything that users read is left in `memory`.
-pub(crate) async fn walk(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>) -> Next {
+pub(crate) async fn walk(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    memory: &mut Memory,
+    outcome: &mut Option<Outcome>,
+) -> Next {
     if parent.deleting {
         *outcome = None;
         return Next::Rest;
@@ -67,7 +73,13 @@ pub(crate) async fn walk(host: &Host, key: &ParentKey, parent: &Parent, memory: 
     }
 }
 
-async fn steps(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>) -> Result<Next, WalkError> {
+async fn steps(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    memory: &mut Memory,
+    outcome: &mut Option<Outcome>,
+) -> Result<Next, WalkError> {
     let plugin = dispatch::dispatch(&host.registry, host.group_of(key), parent)?;
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
     let resync = resync(memory);
@@ -78,7 +90,8 @@ async fn steps(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memor
     if !memory.render_once && memory.refused == Some(gathered.fingerprint) {
         return Ok(Next::Rest);
     }
-    let mut parts = rendering(host, &plugin, parent, &gathered).await.inspect_err(|error| memory.refuse(error, &gathered))?;
+    let mut parts =
+        rendering(host, &plugin, parent, &gathered).await.inspect_err(|error| memory.refuse(error, &gathered))?;
     let made_secrets = secrets::keep(host, parent, &plugin.name, &parts.secrets, memory).await?;
     if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {
         // The plugin has not seen these revisions yet, and may put them into a Pod.
@@ -113,7 +126,12 @@ async fn steps(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memor
 }
 
 /// One call of the guest, and its answer held against every rule.
-async fn rendering(host: &Host, plugin: &Arc<Plugin>, parent: &Parent, gathered: &Gathered) -> Result<CheckedParts, WalkError> {
+async fn rendering(
+    host: &Host,
+    plugin: &Arc<Plugin>,
+    parent: &Parent,
+    gathered: &Gathered,
+) -> Result<CheckedParts, WalkError> {
     let request = gathered.request.clone();
     let context = Context {
         parent: &parent.id,
@@ -163,11 +181,23 @@ fn good_news(memory: &mut Memory, applied: &Applied, pruned: &[String]) -> Vec<N
             (true, None) => ("Created", format!("created {list}")),
             (false, _) => ("Recreated", format!("made again what was missing: {list}")),
         };
-        news.push(News { warning: false, reason: reason.to_owned(), action: "Apply", note, occurrence: occurrence.clone() });
+        news.push(News {
+            warning: false,
+            reason: reason.to_owned(),
+            action: "Apply",
+            note,
+            occurrence: occurrence.clone(),
+        });
     }
     if !pruned.is_empty() {
         let note = format!("deleted what is no longer rendered: {}", pruned.join(", "));
-        news.push(News { warning: false, reason: "Pruned".to_owned(), action: "Prune", note, occurrence: occurrence.clone() });
+        news.push(News {
+            warning: false,
+            reason: "Pruned".to_owned(),
+            action: "Prune",
+            note,
+            occurrence: occurrence.clone(),
+        });
     }
     news
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::host::Host;
 use super::children::ChildId;
+use super::host::Host;
 use super::kinds::{Kind, State, Unusable};
 use super::parents::{Parent, ParentKey};
 use super::queue::Lane;

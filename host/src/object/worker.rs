@@ -15,10 +15,10 @@ use super::memory::Memory;
 use super::outcome::Outcome;
 use super::parents::{Parent, ParentKey};
 use super::queue::{Job, Lane};
+use super::report;
 use super::retry::Retry;
 use super::status::{self, Written};
 use super::walk::{Next, walk};
-use super::report;
 use crate::metrics::Reconciled;
 
 /// After a panic, which says nothing of when it would pass.
@@ -76,10 +76,8 @@ async fn one(host: &Host, ledger: &Ledger, job: &Job<ParentKey>) -> Reconciled {
     };
     // Taken out while the object is in hand; one of the same name with another UID begins anew.
     let known = ledger.entries.lock().remove(key).filter(|entry| entry.memory.uid == parent.id.uid);
-    let Entry { mut memory, mut outcome } = known.unwrap_or_else(|| Entry {
-        memory: Memory { uid: parent.id.uid.clone(), ..Memory::default() },
-        outcome: None,
-    });
+    let Entry { mut memory, mut outcome } = known
+        .unwrap_or_else(|| Entry { memory: Memory { uid: parent.id.uid.clone(), ..Memory::default() }, outcome: None });
     let result = match job.lane {
         Lane::Walk => {
             let next = walk(host, key, &parent, &mut memory, &mut outcome).await;
