@@ -5,7 +5,7 @@ use wasmtime::Store;
 use wasmtime::component::types::ComponentItem;
 
 use super::component::{Hooks, LoadError};
-use super::imports::same_track;
+use super::imports::{self, same_track};
 use super::model::{Manifest, Rendered, Request};
 use super::store::{State, Stop};
 
@@ -15,14 +15,17 @@ mod v0_1;
 const OPERATOR: &str = "keelson:operator/operator";
 /// Newest first.
 const SERVED: &[&str] = &[v0_1::VERSION];
+/// Of all versions.
+const IMPORTS: &[imports::Allowed] = v0_1::IMPORTS;
 
 /// A linked component of a version that we serve.
 pub(super) enum Guest {
     V0_1(v0_1::Guest),
 }
 
-/// Finds the version by the exports; checks imports, then the types of both.
+/// Checks imports, finds the version by the exports, then checks the types of both.
 pub(super) fn link(component: &wasmtime::component::Component) -> Result<(Guest, Hooks), LoadError> {
+    imports::check(component, IMPORTS)?;
     let engine = component.engine();
     let ty = component.component_type();
     let exports = |interface: &str| ty.exports(engine).any(|(name, _)| same_track(name, interface));
@@ -49,6 +52,12 @@ impl Guest {
     pub(super) fn version(&self) -> &'static str {
         match self {
             Self::V0_1(_) => v0_1::VERSION,
+        }
+    }
+
+    pub(super) fn fits(&self, store: &mut Store<State>) -> Result<Result<(), String>, Stop> {
+        match self {
+            Self::V0_1(guest) => guest.fits(store),
         }
     }
 

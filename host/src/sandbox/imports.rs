@@ -12,9 +12,11 @@ use super::model::LogLine;
 use super::store::State;
 use crate::limits;
 
-/// Refuses whatever an interface named in `allowed` does not provide.
-/// `allowed`: interface, and the functions in it.
-pub(super) fn check(component: &wasmtime::component::Component, allowed: &[(&str, &[&str])]) -> Result<(), LoadError> {
+/// An interface that a guest may import, and the functions in it.
+pub(super) type Allowed = (&'static str, &'static [&'static str]);
+
+/// Refuses whatever the interfaces in `allowed` do not provide.
+pub(super) fn check(component: &wasmtime::component::Component, allowed: &[Allowed]) -> Result<(), LoadError> {
     let engine = component.engine();
     for (name, item) in component.component_type().imports(engine) {
         let Some((_, functions)) = allowed.iter().find(|(interface, _)| same_track(interface, name)) else {
@@ -32,7 +34,7 @@ pub(super) fn check(component: &wasmtime::component::Component, allowed: &[(&str
     Ok(())
 }
 
-fn denied(import: &str, allowed: &[(&str, &[&str])]) -> LoadError {
+fn denied(import: &str, allowed: &[Allowed]) -> LoadError {
     let names = || allowed.iter().map(|(interface, _)| *interface).collect::<Vec<_>>().join(" and ");
     let fix = if import.starts_with("wasi:") || import.starts_with("wasi_") {
         "a plugin has no operating system; build Rust for wasm32-unknown-unknown (cargo component build --release \

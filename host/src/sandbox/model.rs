@@ -229,9 +229,9 @@ pub enum CallError {
     OutOfMemory { limits: PluginLimits },
     #[error("trapped: {0}")]
     Trap(String),
-    #[error("returned what is not valid: {0}")]
+    #[error("gave the host what is not valid: {0}")]
     OutputInvalid(String),
-    #[error("returned more than {limit} KiB", limit = limits.output_kib)]
+    #[error("gave the host more than {limit} KiB", limit = limits.output_kib)]
     OutputTooLarge { limits: PluginLimits },
     #[error("the host could not start the call: {0}")]
     Host(String),

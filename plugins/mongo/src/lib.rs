@@ -7,7 +7,7 @@ const IMAGE: &str = "mongo:4.0";
 const PORT: u16 = 27017;
 const NODE_PORT: &str = "/spec/ports/0/nodePort";
 
-struct Mongo;
+pub struct Mongo;
 
 impl Plugin for Mongo {
     type Spec = Unread;

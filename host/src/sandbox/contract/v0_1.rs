@@ -2,12 +2,13 @@
 //! the guest's, `lift` what came back into our types.
 
 use wasmtime::Store;
-use wasmtime::component::Linker;
+use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre, Linker, TypedFunc};
 
 use super::super::component::LoadError;
 use super::super::imports;
 use super::super::model::{CallError, Manifest, Rendered, Request};
 use super::super::store::{State, Stop};
+use bindings::keelson::operator::{log, types};
 use lift::Lift;
 use lower::Lowered;
 
@@ -25,41 +26,59 @@ mod bindings {
 }
 
 pub(super) const VERSION: &str = "0.1.0";
+const OPERATOR: &str = "keelson:operator/operator@0.1.0";
 const LOG: &str = "keelson:operator/log@0.1.0";
 const TYPES: &str = "keelson:operator/types@0.1.0";
+/// Interfaces that a guest may import, with their functions.
+pub(super) const IMPORTS: &[imports::Allowed] = &[(TYPES, &[]), (LOG, &["log"])];
+
+type Describe = TypedFunc<(), (types::Manifest,)>;
+type Render<'a> = TypedFunc<(types::Request<'a>,), (Result<types::Rendering, types::Failure>,)>;
 
 pub(in crate::sandbox) struct Guest {
-    pre: bindings::PluginPre<State>,
+    pre: InstancePre<State>,
+    describe: ComponentExportIndex,
+    render: ComponentExportIndex,
 }
 
 impl Guest {
-    pub(super) fn link(component: &wasmtime::component::Component) -> Result<Self, LoadError> {
-        imports::check(component, &[(TYPES, &[]), (LOG, &["log"])])?;
-        let mut linker = Linker::new(component.engine());
-        let linked = linker.instance(TYPES).map(drop).and_then(|()| {
-            imports::log::<bindings::keelson::operator::log::Level, bindings::keelson::operator::log::Field>(
-                &mut linker,
-                LOG,
-            )?;
-            bindings::PluginPre::new(linker.instantiate_pre(component)?)
-        });
-        // Names fit, so it is a type that does not.
-        linked
-            .map(|pre| Self { pre })
-            .map_err(|error| LoadError::ArtifactInvalid(format!("it does not fit the contract {VERSION}: {error:#}")))
+    pub(super) fn link(component: &Component) -> Result<Self, LoadError> {
+        let linked = || {
+            let mut linker = Linker::new(component.engine());
+            linker.instance(TYPES)?;
+            imports::log::<log::Level, log::Field>(&mut linker, LOG)?;
+            linker.instantiate_pre(component)
+        };
+        let operator = component.get_export_index(None, OPERATOR);
+        let export = |name: &str| {
+            let export = operator.and_then(|operator| component.get_export_index(Some(&operator), name));
+            export.ok_or_else(|| LoadError::ArtifactInvalid(format!("it exports no `{name}` in {OPERATOR}")))
+        };
+        // The names of imports fit, so it is a type that does not.
+        let pre = linked().map_err(|error| LoadError::ArtifactInvalid(misfit(&error)))?;
+        Ok(Self { pre, describe: export("describe")?, render: export("render")? })
+    }
+
+    /// Whether the exports have the types of the contract, which only an
+    /// instance can tell. The error says what does not fit.
+    pub(super) fn fits(&self, store: &mut Store<State>) -> Result<Result<(), String>, Stop> {
+        let instance = self.instance(store)?;
+        let typed = self.typed_describe(store, &instance).and_then(|_| self.typed_render(store, &instance));
+        Ok(typed.map(drop).map_err(|error| misfit(&error)))
     }
 
     pub(super) fn describe(&self, store: &mut Store<State>) -> Result<Manifest, Stop> {
-        let plugin = self.pre.instantiate(&mut *store).map_err(Stop::Instantiation)?;
-        let manifest = plugin.keelson_operator_operator().call_describe(&mut *store).map_err(Stop::Call)?;
+        let instance = self.instance(store)?;
+        let describe = self.typed_describe(store, &instance).map_err(Stop::Call)?;
+        let (manifest,) = describe.call(&mut *store, ()).map_err(Stop::Call)?;
         Lift::new(store.data().limits()).manifest(manifest).map_err(Stop::Output)
     }
 
     pub(super) fn render(&self, store: &mut Store<State>, request: &Request) -> Result<Rendered, Stop> {
-        let plugin = self.pre.instantiate(&mut *store).map_err(Stop::Instantiation)?;
+        let instance = self.instance(store)?;
         let lowered = Lowered::new(request);
-        let rendering =
-            plugin.keelson_operator_operator().call_render(&mut *store, lowered.request()).map_err(Stop::Call)?;
+        let render = self.typed_render(store, &instance).map_err(Stop::Call)?;
+        let (rendering,) = render.call(&mut *store, (lowered.request(),)).map_err(Stop::Call)?;
         let mut lift = Lift::new(store.data().limits());
         match rendering {
             Ok(rendering) => lift.rendering(rendering).map(|rendering| Rendered { rendering }),
@@ -67,4 +86,20 @@ impl Guest {
         }
         .map_err(Stop::Output)
     }
+
+    fn instance(&self, store: &mut Store<State>) -> Result<Instance, Stop> {
+        self.pre.instantiate(store).map_err(Stop::Instantiation)
+    }
+
+    fn typed_describe(&self, store: &mut Store<State>, instance: &Instance) -> wasmtime::Result<Describe> {
+        instance.get_typed_func(store, self.describe)
+    }
+
+    fn typed_render<'a>(&self, store: &mut Store<State>, instance: &Instance) -> wasmtime::Result<Render<'a>> {
+        instance.get_typed_func(store, self.render)
+    }
+}
+
+fn misfit(error: &wasmtime::Error) -> String {
+    format!("it does not fit the contract {VERSION}: {error:#}")
 }
