@@ -81,7 +81,9 @@ fn each_fault_is_told_with_its_field_and_rule() {
         let error = Document::parse(&text).unwrap_err().to_string();
         println!("{error}");
         for word in *words {
-            if !error.contains(word) { println!("   LACKS {word}"); }
+            if !error.contains(word) {
+                println!("   LACKS {word}");
+            }
         }
         assert!(!error.contains('\n'), "{error:?} is one line");
     }
