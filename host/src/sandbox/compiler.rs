@@ -39,7 +39,9 @@ impl Compiler {
     /// Blocks until it is done.
     pub(super) fn compile(&self, engine: &Engine, bytes: &[u8]) -> Result<wasmtime::component::Component, LoadError> {
         match self {
-            Self::Here => wasmtime::component::Component::from_binary(engine.wasmtime(), bytes).map_err(|error| refusal(&error)),
+            Self::Here => {
+                wasmtime::component::Component::from_binary(engine.wasmtime(), bytes).map_err(|error| refusal(&error))
+            }
             Self::Child(program) => load(engine, &in_child(program, engine.kind(), bytes)?),
         }
     }
