@@ -8,17 +8,20 @@
 //! start function. Calls block: make them from a blocking thread.
 
 pub mod model;
+mod artifact;
 mod engine;
+mod log;
 mod store;
 mod imports;
 mod json;
 mod contract;
+mod compiler;
 mod component;
-pub mod compiler;
 
-pub use compiler::Compiler;
-pub use component::{Component, Hooks, LoadError};
-pub use engine::{Engine, EngineError};
+pub use artifact::{Hooks, LoadError};
+pub use compiler::child as compile_on_stdin;
+pub use component::Component;
+pub use engine::{CHILD_COMMAND, Compiler, Engine, EngineError};
 pub use model::{
     CallError, Child, ChildKind, Children, Condition, Discriminator, Explanation, Failure, FailureClass,
     GeneratedSecret, KindRef, LogLine, Manifest, ObservedChild, RelatedObject, Rendered, Rendering, Request, Retention,

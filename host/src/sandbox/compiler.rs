@@ -8,42 +8,24 @@
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::component::LoadError;
-use super::engine::{self, Engine};
+use super::artifact::LoadError;
+use super::engine::{self, Compiler, Engine};
 use crate::limits;
 
-/// The hidden command that a child is started with.
-pub const CHILD_COMMAND: &str = "compile-component";
 const COMPILED: u8 = b'C';
 const INVALID: u8 = b'I';
 const FAILED: u8 = b'F';
 
-/// Where components are compiled.
-#[derive(Clone, Debug)]
-pub enum Compiler {
-    /// In this process, for commands that end soon.
-    Here,
-    /// In a child that runs this program, which must know [`CHILD_COMMAND`].
-    Child(PathBuf),
-}
-
-impl Compiler {
-    /// A child of the program that is running.
-    pub fn child_of_this_program() -> Self {
-        Self::Child("/proc/self/exe".into())
-    }
-
-    /// Blocks until it is done.
-    pub(super) fn compile(&self, engine: &Engine, bytes: &[u8]) -> Result<wasmtime::component::Component, LoadError> {
-        match self {
-            Self::Here => {
-                wasmtime::component::Component::from_binary(engine.wasmtime(), bytes).map_err(|error| refusal(&error))
-            }
-            Self::Child(program) => load(engine, &in_child(program, engine.kind(), bytes)?),
+/// Blocks until it is done.
+pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<wasmtime::component::Component, LoadError> {
+    match engine.compiler() {
+        Compiler::Here => {
+            wasmtime::component::Component::from_binary(engine.wasmtime(), bytes).map_err(|error| refusal(&error))
         }
+        Compiler::Child(program) => load(engine, &in_child(program, engine.kind(), bytes)?),
     }
 }
 
@@ -58,7 +40,7 @@ fn load(engine: &Engine, compiled: &[u8]) -> Result<wasmtime::component::Compone
 fn in_child(program: &Path, kind: engine::Kind, bytes: &[u8]) -> Result<Vec<u8>, LoadError> {
     let failed = |what: &str, error: &dyn std::fmt::Display| LoadError::CompileFailed(format!("{what}: {error}"));
     let mut child = Command::new(program)
-        .args([OsStr::new(CHILD_COMMAND), OsStr::new(kind.name())])
+        .args([OsStr::new(engine::CHILD_COMMAND), OsStr::new(kind.name())])
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

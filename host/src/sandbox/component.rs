@@ -3,39 +3,13 @@
 
 use std::sync::Arc;
 
+use super::artifact::{Hooks, LoadError, recognise};
+use super::compiler;
 use super::contract::{self, Guest};
 use super::engine::Engine;
 use super::model::{CallError, Manifest, Rendered, Request, Usage};
 use super::store;
-use crate::limits::{self, PluginLimits};
-
-/// Why bytes are no plugin.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    #[error("the file is not a plugin: {0}")]
-    ArtifactInvalid(String),
-    #[error("the plugin imports {import}, which does not exist here: {fix}")]
-    ImportDenied { import: String, fix: String },
-    #[error("the plugin does not compile: {0}")]
-    CompileFailed(String),
-}
-
-impl LoadError {
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Self::ArtifactInvalid(_) => "ArtifactInvalid",
-            Self::ImportDenied { .. } => "ImportDenied",
-            Self::CompileFailed(_) => "CompileFailed",
-        }
-    }
-}
-
-/// The optional interfaces that a plugin exports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Hooks {
-    pub finalizer: bool,
-    pub relations: bool,
-}
+use crate::limits::PluginLimits;
 
 #[derive(Clone)]
 pub struct Component {
@@ -59,7 +33,7 @@ impl Engine {
     /// Blocks for as long as compiling takes: 50 ms for 70 kB, seconds for Python.
     pub fn compile(&self, bytes: &[u8], limits: PluginLimits) -> Result<Component, LoadError> {
         recognise(bytes).map_err(LoadError::ArtifactInvalid)?;
-        let component = self.compiler().compile(self, bytes)?;
+        let component = compiler::compile(self, bytes)?;
         let (guest, hooks) = contract::link(&component)?;
         // What stops the guest itself here, a start function that traps, `describe` will say.
         if let (Ok(Err(misfit)), _) = store::call(self, &limits, |store| guest.fits(store)) {
@@ -89,28 +63,5 @@ impl Component {
 
     pub fn hooks(&self) -> Hooks {
         self.inner.hooks
-    }
-}
-
-/// What the first bytes tell, in words that help where it is no component.
-fn recognise(bytes: &[u8]) -> Result<(), String> {
-    if bytes.len() as u64 > limits::COMPONENT_BYTES {
-        return Err(format!("it has {} bytes; at most {} are read", bytes.len(), limits::COMPONENT_BYTES));
-    }
-    match bytes {
-        [] => Err("it is empty".into()),
-        [0, b'a', b's', b'm', 0x0d, 0, 1, 0, ..] => Ok(()),
-        [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => {
-            Err("it is a core module; make it a component, by cargo component build or wasm-tools component new".into())
-        }
-        [0, b'a', b's', b'm', ..] => {
-            Err("it is WebAssembly of another version than the component model's 0x1000d".into())
-        }
-        [0x7f, b'E', b'L', b'F', ..] => Err("it is machine code; give the component itself".into()),
-        [0x1f, 0x8b, ..] => Err("it is compressed; give the component itself".into()),
-        _ if bytes.trim_ascii_start().starts_with(b"(") => {
-            Err("it is WebAssembly text; assemble it first, by wasm-tools parse".into())
-        }
-        _ => Err("it does not begin as WebAssembly does".into()),
     }
 }

@@ -4,7 +4,7 @@
 use wasmtime::Store;
 use wasmtime::component::types::ComponentItem;
 
-use super::component::{Hooks, LoadError};
+use super::artifact::{Hooks, LoadError};
 use super::imports::{self, same_track};
 use super::model::{Manifest, Rendered, Request};
 use super::store::{State, Stop};

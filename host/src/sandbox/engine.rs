@@ -1,6 +1,7 @@
 //! The wasmtime engine and its epoch clock, made together: no store can be made
 //! for which nothing ticks, and the clock stops with the last user of the engine.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -8,7 +9,6 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
-use super::compiler::Compiler;
 use crate::limits;
 
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +70,25 @@ impl Engine {
     pub(super) fn tick_while_running(&self) -> Running<'_> {
         self.inner.clock.begin();
         Running { clock: &self.inner.clock }
+    }
+}
+
+/// The hidden command that a compiling child is started with.
+pub const CHILD_COMMAND: &str = "compile-component";
+
+/// Where components are compiled.
+#[derive(Clone, Debug)]
+pub enum Compiler {
+    /// In this process, for commands that end soon.
+    Here,
+    /// In a child that runs this program, which must know [`CHILD_COMMAND`].
+    Child(PathBuf),
+}
+
+impl Compiler {
+    /// A child of the program that is running.
+    pub fn child_of_this_program() -> Self {
+        Self::Child("/proc/self/exe".into())
     }
 }
 
