@@ -191,7 +191,7 @@ within 60 "the examples become Ready" ready default
 k get databases,pods,services
 say "resident memory is $(($(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$init/status") / 1024)) MiB"
 [ -z "$cgroup" ] ||
-  say "ok: with compiling and files read it was $(($(cat "$cgroup/$peak") / 1024 / 1024)) MiB at most, and the limit $limit held"
+  say "ok: charged to the Pod, with its compilers, were $(($(cat "$cgroup/$peak") / 1024 / 1024)) MiB at most; the limit $limit held"
 down
 
 # === The overlays
