@@ -13,7 +13,7 @@ use super::cli::RunArgs;
 use super::probes::{self, Readiness};
 use crate::cluster::Api;
 use crate::metrics::Metrics;
-use crate::object::Host;
+use crate::object::{self, Host};
 use crate::plugin::Registry;
 use crate::sandbox::{Compiler, Engine};
 
@@ -49,7 +49,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         _ = terminate.recv() => return ended("SIGTERM"),
         _ = interrupt.recv() => return ended("SIGINT"),
     };
-    let mut tasks = host.start(workers);
+    let mut tasks = object::start(&host, workers);
     readiness.ask({
         let host = Arc::clone(&host);
         move || host.unmet()

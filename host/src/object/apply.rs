@@ -8,16 +8,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::Host;
 use super::children::Child;
 use super::fields;
 use super::gather::owned_fields_hash;
-use super::outcome::{Named, SettledChild};
+use super::host::Host;
+use super::memory::SettledChild;
 use super::own::Owned;
-use super::parents::{Parent, ParentKey};
+use super::parents::{Named, Parent, ParentKey};
 use super::refusal::Refusal;
 use super::retry::Retry;
-use super::status;
 use crate::cluster::meta::{ManagedFields, Owner};
 use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
 use crate::names;
@@ -47,7 +46,7 @@ impl Applied {
 
     /// The plugin wants all left as it is: what the status lists.
     pub(crate) fn kept(parent: &Parent, said: Said) -> Self {
-        Self { children: status::recorded(parent).collect(), said }
+        Self { children: parent.recorded().collect(), said }
     }
 }
 

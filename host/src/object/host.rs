@@ -6,14 +6,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 use super::children::{ChildId, Children};
 use super::kinds::{Kinds, State};
-use super::outcome::Memories;
 use super::parents::{Parent, ParentKey, Parents};
 use super::queue::{Lane, Queue};
-use super::{watch, worker};
 use crate::cluster::{Api, ApiError, ApiErrorKind, ObjectView};
 use crate::metrics::{ControllerMetrics, Metrics, PluginMetrics, QueueMetrics};
 use crate::plugin::Registry;
@@ -24,7 +21,6 @@ pub struct Host {
     pub(crate) kinds: Kinds,
     pub(crate) parents: Parents,
     pub(crate) children: Children,
-    pub(crate) memories: Memories,
     pub(crate) queue: Queue<ParentKey>,
     pub(crate) queue_metrics: QueueMetrics,
     /// Renders at one time; the sandbox has a slot for each.
@@ -63,7 +59,6 @@ impl Host {
             kinds,
             parents: Parents::default(),
             children: Children::default(),
-            memories: Memories::default(),
             queue: Queue::new(queue_metrics.clone()),
             queue_metrics,
             renders: Arc::new(Semaphore::new(renders)),
@@ -73,18 +68,6 @@ impl Host {
             plugin_metrics,
             waiting: Mutex::default(),
         }
-    }
-
-    /// Starts the watches and the workers; all end with the set.
-    pub fn start(self: &Arc<Self>, workers: usize) -> JoinSet<()> {
-        let mut tasks = watch::start(self);
-        for controller in &self.controllers {
-            controller.max_concurrent(workers);
-        }
-        for _ in 0..workers {
-            tasks.spawn(worker::work(Arc::clone(self)));
-        }
-        tasks
     }
 
     /// Empty once every watch is filled or known to be impossible, and the
@@ -133,11 +116,6 @@ impl Host {
                 self.queue.add(key, Lane::Walk);
             }
         }
-    }
-
-    /// A parent is gone; its children are the garbage collector's.
-    pub(crate) fn gone(&self, key: &ParentKey) {
-        self.memories.forget(key);
     }
 
     pub(crate) fn wait_for_name(&self, id: &ChildId, key: ParentKey) {

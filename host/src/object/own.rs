@@ -6,10 +6,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::Host;
 use super::children::ChildId;
-use super::outcome::Named;
-use super::parents::Parent;
+use super::host::Host;
+use super::parents::{Named, Parent};
 use crate::check::{self, CheckedChild};
 use crate::cluster::Resource;
 use crate::names;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Host;
+use super::host::Host;
 use super::parents::Parent;
 use super::retry::Retry;
 use crate::plugin::Plugin;

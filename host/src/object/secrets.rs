@@ -14,13 +14,12 @@ use hmac::{Hmac, Mac};
 use serde_json::{Map, Value, json};
 use sha2::Sha256;
 
-use super::Host;
-use super::outcome::{Memory, Named};
+use super::host::Host;
+use super::memory::Memory;
 use super::own;
-use super::parents::Parent;
+use super::parents::{Named, Parent};
 use super::refusal::Refusal;
 use super::retry::Retry;
-use super::status;
 use crate::cluster::{ApiError, ApiErrorKind, ObjectView, Resource};
 use crate::names;
 use crate::plugin::request;
@@ -74,7 +73,7 @@ pub(crate) async fn keep(
             continue;
         }
         // One that was reported is read; a new object's is made without asking first.
-        let known = remembered || status::recorded(parent).any(|child| child == named(&secret.name));
+        let known = remembered || parent.recorded().any(|child| child == named(&secret.name));
         let found = if known { read(host, parent, &secret.name).await? } else { None };
         let revision = match found {
             Some(revision) => revision,

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::Host;
 use super::children::Child;
-use super::outcome::{Memory, Named, Outcome, Stop};
+use super::host::Host;
+use super::memory::{Memory, Stop};
+use super::outcome::Outcome;
+use super::parents::Named;
 use super::parents::{Parent, ParentKey};
 use super::retry::Retry;
 use crate::clock;
@@ -33,23 +35,14 @@ pub(crate) enum Written {
     Gone,
 }
 
-/// The children that the status lists, as an earlier walk left them.
-pub(crate) fn recorded(parent: &Parent) -> impl Iterator<Item = Named> + '_ {
-    let children = parent.status.get("children").and_then(Value::as_array);
-    children.into_iter().flatten().filter_map(|child| {
-        let text = |name: &str| Some(child.get(name)?.as_str()?.to_owned());
-        Some(Named { api_version: text("apiVersion")?, kind: text("kind")?, name: text("name")? })
-    })
-}
-
 pub(crate) async fn write(
     host: &Host,
     key: &ParentKey,
     parent: &Parent,
     resource: &Resource,
     memory: &mut Memory,
+    outcome: &Outcome,
 ) -> Result<Written, ApiError> {
-    let Some(outcome) = &memory.outcome else { return Ok(Written::Unchanged) };
     if !resource.has_status {
         return Ok(Written::NoSubresource);
     }
@@ -58,7 +51,7 @@ pub(crate) async fn write(
         memory.report.held_since = None;
         return Ok(Written::Unchanged);
     }
-    if let Some(until) = held(parent, &desired, memory) {
+    if let Some(until) = held(parent, &desired, memory, outcome) {
         return Ok(Written::Held(until));
     }
     let body = json!({
@@ -106,13 +99,13 @@ fn stands(parent: &Parent, desired: &Map<String, Value>, memory: &Memory) -> boo
 
 /// A first status is written at once, and so is every change of Ready; a step
 /// from one "not yet" to the next waits, since it mostly passes by itself.
-fn held(parent: &Parent, desired: &Map<String, Value>, memory: &mut Memory) -> Option<Instant> {
+fn held(parent: &Parent, desired: &Map<String, Value>, memory: &mut Memory, outcome: &Outcome) -> Option<Instant> {
     let ready = |status: &Map<String, Value>| {
         condition(status, "Ready").and_then(|ready| Some(ready.get("status")?.as_str()?.to_owned()))
     };
     let generation = |status: &Map<String, Value>| status.get("observedGeneration").cloned();
     let first = parent.status.is_empty() || generation(&parent.status) != generation(desired);
-    let stopped = !matches!(memory.outcome, Some(Outcome::Applied(_)));
+    let stopped = !matches!(outcome, Outcome::Applied(_));
     if first || stopped || ready(&parent.status) != ready(desired) {
         return None;
     }
@@ -167,9 +160,9 @@ fn desired(parent: &Parent, outcome: &Outcome, children: &[Arc<Child>], kinds: &
     let mut listed: Vec<Named> = match outcome {
         Outcome::Applied(applied) => applied.children().to_vec(),
         Outcome::Waiting(stop) | Outcome::Stopped(stop) => {
-            stop.children.iter().cloned().chain(recorded(parent)).collect()
+            stop.children.iter().cloned().chain(parent.recorded()).collect()
         }
-        Outcome::Paused => recorded(parent).collect(),
+        Outcome::Paused => parent.recorded().collect(),
     };
     listed.sort();
     listed.dedup();

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::Host;
 use super::children::ChildId;
+use super::host::Host;
 use super::kinds::{Kind, State, Unusable};
 use super::parents::{Parent, ParentKey};
 use super::queue::Lane;
@@ -142,16 +142,17 @@ fn parent_sink(
             parent_seen(&host, index, object);
         }
         WatchEvent::ListDone { .. } => {
-            for (key, _) in host.parents.retain(index, namespace.as_deref(), &listed) {
-                host.gone(&key);
+            // A worker that finds no parent forgets what it remembers of it.
+            for key in host.parents.retain(index, namespace.as_deref(), &listed) {
+                host.queue.add(key, Lane::Walk);
             }
             listed = HashSet::new();
         }
         WatchEvent::Changed(object) => parent_seen(&host, index, object),
         WatchEvent::Deleted(object) => {
             let key = key_of(object, index);
-            if host.parents.remove(&key, &object.uid).is_some() {
-                host.gone(&key);
+            if host.parents.remove(&key, &object.uid) {
+                host.queue.add(key, Lane::Walk);
             }
         }
     }
