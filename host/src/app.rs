@@ -47,7 +47,7 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
         }
         Command::Crd => crd::print(),
         Command::CompileComponent { kind } => {
-            crate::sandbox::compile_on_stdin(&kind).context("compile a component")?;
+            crate::sandbox::compiler::child(&kind).context("compile a component")?;
             Ok(Exit::Ok)
         }
         Command::Plugin { command: PluginCommand::Copy(args) } => copy::copy(&args),

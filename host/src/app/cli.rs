@@ -52,7 +52,7 @@ pub enum Command {
     /// Print the CustomResourceDefinition of the host's own kind, Plugin.
     Crd,
     /// What the host compiles components with; not for people.
-    #[command(name = crate::sandbox::CHILD_COMMAND, hide = true)]
+    #[command(name = crate::sandbox::compiler::CHILD_COMMAND, hide = true)]
     CompileComponent { kind: String },
     /// Work on plugin folders.
     Plugin {

@@ -11,10 +11,12 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::artifact::LoadError;
 use super::engine::{self, Compiler, Engine};
+use super::model::LoadError;
 use crate::limits;
 
+/// The hidden command that a child is started with.
+pub const CHILD_COMMAND: &str = "compile-component";
 const COMPILED: u8 = b'C';
 const INVALID: u8 = b'I';
 const FAILED: u8 = b'F';
@@ -40,7 +42,7 @@ fn load(engine: &Engine, compiled: &[u8]) -> Result<wasmtime::component::Compone
 fn in_child(program: &Path, kind: engine::Kind, bytes: &[u8]) -> Result<Vec<u8>, LoadError> {
     let failed = |what: &str, error: &dyn std::fmt::Display| LoadError::CompileFailed(format!("{what}: {error}"));
     let mut child = Command::new(program)
-        .args([OsStr::new(engine::CHILD_COMMAND), OsStr::new(kind.name())])
+        .args([OsStr::new(CHILD_COMMAND), OsStr::new(kind.name())])
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

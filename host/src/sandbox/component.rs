@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use super::artifact::{Hooks, LoadError, recognise};
 use super::compiler;
 use super::contract::{self, Guest};
 use super::engine::Engine;
-use super::model::{CallError, Manifest, Rendered, Request, Usage};
+use super::model::{CallError, Hooks, LoadError, Manifest, Rendered, Request, Usage};
 use super::store;
-use crate::limits::PluginLimits;
+use crate::limits::{self, PluginLimits};
 
 #[derive(Clone)]
 pub struct Component {
@@ -63,5 +62,28 @@ impl Component {
 
     pub fn hooks(&self) -> Hooks {
         self.inner.hooks
+    }
+}
+
+/// What the first bytes tell, in words that help where it is no component.
+fn recognise(bytes: &[u8]) -> Result<(), String> {
+    if bytes.len() as u64 > limits::COMPONENT_BYTES {
+        return Err(format!("it has {} bytes; at most {} are read", bytes.len(), limits::COMPONENT_BYTES));
+    }
+    match bytes {
+        [] => Err("it is empty".into()),
+        [0, b'a', b's', b'm', 0x0d, 0, 1, 0, ..] => Ok(()),
+        [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => {
+            Err("it is a core module; make it a component, by cargo component build or wasm-tools component new".into())
+        }
+        [0, b'a', b's', b'm', ..] => {
+            Err("it is WebAssembly of another version than the component model's 0x1000d".into())
+        }
+        [0x7f, b'E', b'L', b'F', ..] => Err("it is machine code; give the component itself".into()),
+        [0x1f, 0x8b, ..] => Err("it is compressed; give the component itself".into()),
+        _ if bytes.trim_ascii_start().starts_with(b"(") => {
+            Err("it is WebAssembly text; assemble it first, by wasm-tools parse".into())
+        }
+        _ => Err("it does not begin as WebAssembly does".into()),
     }
 }

@@ -19,6 +19,15 @@ pub enum EngineError {
     Clock(#[from] std::io::Error),
 }
 
+/// Where components are compiled.
+#[derive(Clone, Debug)]
+pub enum Compiler {
+    /// In this process, for commands that end soon.
+    Here,
+    /// In a child that runs this program, which must know the compiler's command.
+    Child(PathBuf),
+}
+
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -29,6 +38,13 @@ struct Inner {
     kind: Kind,
     compiler: Compiler,
     clock: Clock,
+}
+
+impl Compiler {
+    /// A child of the program that is running.
+    pub fn child_of_this_program() -> Self {
+        Self::Child("/proc/self/exe".into())
+    }
 }
 
 impl Engine {
@@ -70,25 +86,6 @@ impl Engine {
     pub(super) fn tick_while_running(&self) -> Running<'_> {
         self.inner.clock.begin();
         Running { clock: &self.inner.clock }
-    }
-}
-
-/// The hidden command that a compiling child is started with.
-pub const CHILD_COMMAND: &str = "compile-component";
-
-/// Where components are compiled.
-#[derive(Clone, Debug)]
-pub enum Compiler {
-    /// In this process, for commands that end soon.
-    Here,
-    /// In a child that runs this program, which must know [`CHILD_COMMAND`].
-    Child(PathBuf),
-}
-
-impl Compiler {
-    /// A child of the program that is running.
-    pub fn child_of_this_program() -> Self {
-        Self::Child("/proc/self/exe".into())
     }
 }
 

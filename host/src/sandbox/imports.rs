@@ -1,14 +1,15 @@
 //! What a guest may import: the contract's own types and log. Compared by semver
-//! track, refused with what to do. `log` is capped, escaped, and never affects a
-//! rendering but by the fuel that it costs.
+//! track, refused with what to do. `log` never affects a rendering but by the
+//! fuel that it costs.
 
 use tracing::Level;
 use wasmtime::component::Linker;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::{StoreContextMut, Trap};
 
-use super::artifact::LoadError;
+use super::model::LoadError;
 use super::store::State;
+use crate::limits;
 
 /// An interface that a guest may import, and the functions in it.
 pub(super) type Allowed = (&'static str, &'static [&'static str]);
@@ -82,8 +83,8 @@ where
         |mut store: StoreContextMut<'_, State>, (level, message, fields): (L, String, Vec<F>)| {
             let fields: Vec<(String, String)> = fields.into_iter().map(Into::into).collect();
             let bytes = message.len() + fields.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
-            // What is copied is paid for, else a flood would run until the wall-time limit.
-            let cost = u64::try_from(bytes).unwrap_or(u64::MAX);
+            // What it costs the host is paid for, else a flood would run until the wall-time limit.
+            let cost = u64::try_from(bytes.saturating_add(limits::LOG_LINE_BYTES)).unwrap_or(u64::MAX);
             let left = store.get_fuel()?.checked_sub(cost);
             store.set_fuel(left.unwrap_or(0))?;
             if left.is_none() {

@@ -1,4 +1,5 @@
-//! What a guest says during one call: capped, escaped, and cut once.
+//! What a guest says by `log` during one call: capped, and escaped so that no
+//! line can forge another.
 
 use tracing::Level;
 use wasmtime::Trap;

@@ -4,9 +4,8 @@
 use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre, Linker, TypedFunc};
 
-use super::super::artifact::LoadError;
 use super::super::imports;
-use super::super::model::{CallError, Manifest, Rendered, Request};
+use super::super::model::{CallError, LoadError, Manifest, Rendered, Request};
 use super::super::store::{State, Stop};
 use bindings::keelson::operator::{log, types};
 use lift::Lift;
