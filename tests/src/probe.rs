@@ -68,9 +68,9 @@ impl Probe {
     /// May make these kinds, by manifest and by grant. The shipped ServiceAccount has rights on Pods and Services only.
     pub fn children(mut self, kinds: &[Kind]) -> Self {
         let split = |kind: &Kind| kind.api_version.split_once('/').unwrap_or(("", kind.api_version));
-        let declared = kinds.iter().map(|kind| {
-            json!({"group": split(kind).0, "version": split(kind).1, "kind": kind.kind, "plural": kind.plural})
-        });
+        let declared = kinds.iter().map(
+            |kind| json!({"group": split(kind).0, "version": split(kind).1, "kind": kind.kind, "plural": kind.plural}),
+        );
         let granted = kinds.iter().map(|kind| json!({"group": split(kind).0, "kind": kind.kind}));
         merge(&mut self.manifest, &json!({"children": declared.collect::<Vec<_>>()}));
         merge(&mut self.spec, &json!({"grant": {"children": granted.collect::<Vec<_>>()}}));
