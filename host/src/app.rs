@@ -46,6 +46,10 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
             runtime.context("start the async runtime")?.block_on(render::render(args))
         }
         Command::Crd => crd::print(),
+        Command::CompileComponent { kind } => {
+            crate::sandbox::compiler::child(&kind).context("compile a component")?;
+            Ok(Exit::Ok)
+        }
         Command::Plugin { command: PluginCommand::Copy(args) } => copy::copy(&args),
     }
 }

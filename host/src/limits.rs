@@ -95,6 +95,8 @@ pub const CONDITIONS: usize = 32;
 pub const JSON_DEPTH: usize = 64;
 /// Bytes of a component file; a larger one is refused before it is read. componentize-py makes 18 MB.
 pub const COMPONENT_BYTES: u64 = 64 * MIB as u64;
+/// Compiling one component. Python takes 11 s on two busy cores.
+pub const COMPILE: Duration = Duration::from_secs(120);
 /// Bytes of a Plugin document.
 pub const DOCUMENT_BYTES: u64 = 256 * KIB as u64;
 /// Bytes of a parent that a guest is asked to render; a larger one is `TooLarge`. A spec has no business near etcd's 1.5 MiB.
@@ -129,6 +131,8 @@ pub const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
 pub const TCP_UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 /// A pooled connection that idles longer is closed, before kube-apiserver closes it at 90 s under a request.
 pub const POOL_IDLE: Duration = Duration::from_secs(60);
+/// Bytes that a connection reads at a time; hyper would grow to six times that and keep it.
+pub const READ_BUFFER: usize = 64 * KIB;
 /// Bytes of an answer that is no list. etcd holds 1.5 MiB; JSON and managedFields add to it.
 pub const ANSWER_BYTES: usize = 8 * MIB;
 /// Bytes of one page of a list.
@@ -143,7 +147,8 @@ pub const WATCH_SAID: usize = 1024;
 pub const WATCH_SHORT: Duration = Duration::from_secs(1);
 /// What a watch asks the server to end it after; spread by a quarter so that not all end at once.
 pub const WATCH_SERVER: Duration = Duration::from_secs(240);
-/// Silence of a watch after which it is taken for dead. Bookmarks come once a minute.
+/// Silence of a watch after which it is asked for anew. Bookmarks come once a minute, of a kind without changes
+/// sometimes every other minute (seen on 1.37): silence alone is no error.
 pub const WATCH_SILENCE: Duration = Duration::from_secs(80);
 /// Objects in one page of a list.
 pub const LIST_PAGE: usize = 500;

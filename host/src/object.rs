@@ -6,307 +6,43 @@
 //! ```
 //!
 //! Modules stand in this order behind the data that they share. Each step has
-//! an error of its own; this driver decides in one place what users read, what
-//! metrics count and when it is tried again.
+//! an error of its own; `walk` decides in one place what users read, what
+//! metrics count and when it is tried again; `worker` does it for one object
+//! after the other.
 
 mod retry;
 mod fields;
 mod readiness;
+mod queue;
 mod children;
 mod parents;
-mod queue;
 mod kinds;
-mod outcome;
-mod refusal;
+mod host;
+mod memory;
 mod watch;
 mod dispatch;
 mod gather;
 mod render;
+mod refusal;
 mod secrets;
 mod own;
 mod apply;
 mod prune;
+mod outcome;
 mod status;
 mod report;
-mod host;
+mod walk;
 mod worker;
-
-pub use host::{Host, Unmet};
 
 use std::sync::Arc;
 
-use apply::{Applied, Said};
-use gather::Gathered;
-use outcome::{Memory, Named, News, Outcome, Settled, Stop};
-use parents::{Parent, ParentKey};
-use retry::Retry;
-use tokio::time::Instant;
+use tokio::task::JoinSet;
 
-use crate::check::{self, CheckedChildren, CheckedParts, Context, Violation};
-use crate::limits::{LOOK_AGAIN, RESYNC, STALE_CHILD_GRACE};
-use crate::plugin::Plugin;
-use crate::sandbox::model::CallError;
+pub use host::{Host, Unmet};
 
-/// What ended a walk, one variant a step.
-#[derive(Debug, thiserror::Error)]
-enum WalkError {
-    #[error(transparent)]
-    Dispatch(#[from] dispatch::DispatchError),
-    #[error(transparent)]
-    Gather(#[from] gather::GatherError),
-    #[error("{}", render::message(error, plugin))]
-    Render { plugin: String, error: CallError },
-    #[error(transparent)]
-    Check(#[from] Violation),
-    #[error(transparent)]
-    Own(#[from] own::OwnError),
-    #[error(transparent)]
-    Secrets(#[from] secrets::SecretError),
-    #[error("{}", errors.message())]
-    Apply { errors: apply::ApplyErrors },
-    #[error(transparent)]
-    Prune(#[from] refusal::Refusal),
-}
-
-/// What is to be done after a walk.
-enum Next {
-    /// Everything stands; at the latest at this time it is looked at again.
-    Settled(Instant),
-    /// Something was written: the plugin may have more to say of it.
-    Again,
-    Stopped(Stop),
-    /// Not ours to touch: being deleted, or paused.
-    Rest,
-}
-
-/// Children and what goes before them. Everything that users read is left in `memory`.
-async fn walk(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory) -> Next {
-    if parent.deleting {
-        memory.outcome = None;
-        return Next::Rest;
-    }
-    if parent.paused {
-        memory.outcome = Some(Outcome::Paused);
-        memory.settled = None;
-        return Next::Rest;
-    }
-    match steps(host, key, parent, memory).await {
-        Ok(next) => next,
-        Err(error) => Next::Stopped(stop(parent, memory, &error)),
-    }
-}
-
-async fn steps(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory) -> Result<Next, WalkError> {
-    let plugin = dispatch::dispatch(&host.registry, host.group_of(key), parent)?;
-    check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
-    let resync = resync(memory);
-    let mut gathered = gather::gather(host, &plugin, parent, memory)?;
-    if !memory.render_once && gathered.is_settled(memory.settled.as_ref()) {
-        return Ok(Next::Settled(resync));
-    }
-    if !memory.render_once && memory.refused == Some(gathered.fingerprint) {
-        return Ok(Next::Rest);
-    }
-    let mut parts = rendering(host, &plugin, parent, &gathered).await.inspect_err(|error| memory.refuse(error, &gathered))?;
-    let made_secrets = secrets::keep(host, parent, &plugin.name, &parts.secrets, memory).await?;
-    if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {
-        // The plugin has not seen these revisions yet, and may put them into a Pod.
-        gathered = gather::gather(host, &plugin, parent, memory)?;
-        parts = rendering(host, &plugin, parent, &gathered).await?;
-    }
-    memory.render_once = false;
-    let CheckedParts { children, secrets, status, conditions, not_ready, look_again_after } = parts;
-    let said = Said { status, conditions, not_ready };
-    let look_again = look_again_after.map_or(resync, |seconds| look_again(seconds).min(resync));
-    let secrets: Vec<Named> = secrets.iter().map(|secret| secrets::named(&secret.name)).collect();
-    let CheckedChildren::Exactly(children) = children else {
-        memory.outcome = Some(Outcome::Applied(Applied::kept(parent, said)));
-        memory.settled = None;
-        return Ok(Next::Settled(look_again));
-    };
-    let owned = own::all(host, children, parent, &plugin.name)?;
-    let attempt = apply::apply(host, key, parent, &owned, secrets, said).await;
-    memory.first |= memory.outcome.is_none() && status::recorded(parent).next().is_none();
-    let wrote = !attempt.made.is_empty() || attempt.changed;
-    memory.made.extend(made_secrets.into_iter().chain(attempt.made));
-    let applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
-    let pruned = prune::prune(host, parent, &owned).await?;
-    memory.stale_since = None;
-    memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled });
-    let news = good_news(memory, &applied, &pruned);
-    memory.report.news.extend(news);
-    memory.first = false;
-    memory.refused = None;
-    memory.outcome = Some(Outcome::Applied(applied));
-    Ok(if wrote || !pruned.is_empty() { Next::Again } else { Next::Settled(look_again) })
-}
-
-/// One call of the guest, and its answer held against every rule.
-async fn rendering(host: &Host, plugin: &Arc<Plugin>, parent: &Parent, gathered: &Gathered) -> Result<CheckedParts, WalkError> {
-    let request = gathered.request.clone();
-    let context = Context {
-        parent: &parent.id,
-        plugin: &plugin.name,
-        grant: &plugin.grant,
-        manifest: &plugin.manifest,
-        selector_labels: &gathered.request.selector_labels,
-        limits: &plugin.limits,
-    };
-    match render::render(host, plugin, parent, request).await {
-        Ok(rendered) => Ok(check::rendering(rendered, &context)?.into_parts()),
-        Err(error) => Err(WalkError::Render { plugin: plugin.name.clone(), error }),
-    }
-}
-
-/// When everything is looked at again. Once that has come, this walk does it.
-fn resync(memory: &mut Memory) -> Instant {
-    let now = Instant::now();
-    let due = memory.resync_at.is_some_and(|at| at <= now);
-    if due {
-        memory.render_once = true;
-        memory.secrets_unread = true;
-    }
-    if due || memory.resync_at.is_none() {
-        memory.resync_at = Some(now + retry::spread(RESYNC, 10));
-    }
-    memory.resync_at.unwrap_or(now)
-}
-
-fn look_again(seconds: u32) -> Instant {
-    let (least, most) = LOOK_AGAIN;
-    let after = std::time::Duration::from_secs(u64::from(seconds)).clamp(least, most);
-    Instant::now() + retry::spread(after, 10)
-}
-
-/// What was made, said once all of it stands.
-fn good_news(memory: &mut Memory, applied: &Applied, pruned: &[String]) -> Vec<News> {
-    let mut news = Vec::new();
-    let made = std::mem::take(&mut memory.made);
-    // Told apart by the time, but the first: its Event is the same from any host.
-    let occurrence = if memory.first { String::new() } else { crate::clock::now().to_string() };
-    if !made.is_empty() {
-        let list = made.iter().map(|child| format!("{} {}", child.kind, child.name)).collect::<Vec<_>>().join(", ");
-        let own_words = applied.said().status.get("message").and_then(|message| message.as_str());
-        let (reason, note) = match (memory.first, own_words) {
-            (true, Some(message)) => ("Created", message.to_owned()),
-            (true, None) => ("Created", format!("created {list}")),
-            (false, _) => ("Recreated", format!("made again what was missing: {list}")),
-        };
-        news.push(News { warning: false, reason: reason.to_owned(), action: "Apply", note, occurrence: occurrence.clone() });
-    }
-    if !pruned.is_empty() {
-        let note = format!("deleted what is no longer rendered: {}", pruned.join(", "));
-        news.push(News { warning: false, reason: "Pruned".to_owned(), action: "Prune", note, occurrence: occurrence.clone() });
-    }
-    news
-}
-
-/// Turns an error into what is remembered, said and tried again.
-fn stop(parent: &Parent, memory: &mut Memory, error: &WalkError) -> Stop {
-    memory.first |= status::recorded(parent).next().is_none();
-    let stop = Stop {
-        reason: error.reason(memory),
-        message: error.to_string(),
-        retry: error.retry(),
-        children: error.standing(),
-    };
-    let same = memory.failing.as_ref() == Some(&stop.reason);
-    memory.attempts = if same { memory.attempts.saturating_add(1) } else { 0 };
-    memory.failing = Some(stop.reason.clone());
-    memory.settled = None;
-    if error.is_quiet(memory) {
-        return stop;
-    }
-    if error.is_waiting() && stop.reason == "WaitingForDeletion" {
-        memory.outcome = Some(Outcome::Waiting(stop.clone()));
-        return stop;
-    }
-    if !status::says(parent, &stop) {
-        memory.report.news.push(News {
-            warning: true,
-            reason: stop.reason.clone(),
-            action: error.step(),
-            note: stop.message.clone(),
-            occurrence: parent.generation.to_string(),
-        });
-    }
-    memory.outcome = Some(Outcome::Stopped(stop.clone()));
-    stop
-}
-
-impl Memory {
-    /// The same request can only be refused again.
-    fn refuse(&mut self, error: &WalkError, gathered: &Gathered) {
-        if error.retry() == Retry::Permanent {
-            self.refused = Some(gathered.fingerprint);
-        }
-    }
-}
-
-// === impl WalkError ===
-
-impl WalkError {
-    fn step(&self) -> &'static str {
-        match self {
-            Self::Dispatch(_) => "Dispatch",
-            Self::Gather(_) => "Gather",
-            Self::Render { .. } => "Render",
-            Self::Check(_) => "Check",
-            Self::Secrets(_) => "Secrets",
-            Self::Own(_) => "Own",
-            Self::Apply { .. } => "Apply",
-            Self::Prune(_) => "Prune",
-        }
-    }
-
-    /// What users see as the reason of Ready.
-    fn reason(&self, memory: &mut Memory) -> String {
-        match self {
-            Self::Dispatch(error) => error.reason().to_owned(),
-            Self::Gather(error) => error.reason().to_owned(),
-            Self::Render { error, .. } => error.reason().to_owned(),
-            Self::Check(violation) => violation.reason().to_owned(),
-            Self::Secrets(error) => error.reason().to_owned(),
-            Self::Own(_) => "KindMissing".to_owned(),
-            Self::Apply { errors } => {
-                let since = *memory.stale_since.get_or_insert_with(Instant::now);
-                let patient = since.elapsed() < STALE_CHILD_GRACE;
-                errors.reason(patient).to_owned()
-            }
-            Self::Prune(error) => error.reason().to_owned(),
-        }
-    }
-
-    fn retry(&self) -> Retry {
-        match self {
-            Self::Dispatch(error) => error.retry(),
-            Self::Gather(error) => error.retry(),
-            Self::Render { error, .. } => render::retry(error),
-            Self::Check(_) => Retry::Permanent,
-            Self::Secrets(error) => error.retry(),
-            Self::Own(_) => Retry::Blocked,
-            Self::Apply { errors } => errors.retry(),
-            Self::Prune(error) => error.retry(),
-        }
-    }
-
-    /// Children that stand nevertheless.
-    fn standing(&self) -> Vec<Named> {
-        match self {
-            Self::Apply { errors } => errors.standing.clone(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Whether it passes by itself so soon that nobody needs to hear of it.
-    fn is_quiet(&self, memory: &Memory) -> bool {
-        match self {
-            Self::Gather(gather::GatherError::Unfilled { .. }) => true,
-            _ => self.retry() == Retry::Passing && memory.attempts < 3,
-        }
-    }
-
-    fn is_waiting(&self) -> bool {
-        matches!(self, Self::Apply { .. } | Self::Secrets(secrets::SecretError::Going { .. }))
-    }
+/// Starts the watches and the workers; all end with the set.
+pub fn start(host: &Arc<Host>, workers: usize) -> JoinSet<()> {
+    let mut tasks = watch::start(host);
+    worker::start(host, workers, &mut tasks);
+    tasks
 }

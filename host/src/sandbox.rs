@@ -14,7 +14,9 @@ mod imports;
 mod json;
 mod contract;
 mod component;
+pub mod compiler;
 
+pub use compiler::Compiler;
 pub use component::{Component, Hooks, LoadError};
 pub use engine::{Engine, EngineError};
 pub use model::{

@@ -5,7 +5,8 @@ use http::Method;
 use keelson_tests::prelude::*;
 use kube::core::WatchEvent;
 
-const POD_A: &str = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: mongo:4.0}]}}";
+const POD_A: &str =
+    "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: mongo:4.0}]}}";
 
 pub(crate) async fn a_namespace_has_its_limits_and_its_policy(case: Case) -> Outcome {
     let pod = case.apply(POD_A).await?;
@@ -116,7 +117,8 @@ pub(crate) fn narrow_ports() -> Options {
 }
 
 pub(crate) async fn a_private_control_plane_takes_flags(case: Case) -> Outcome {
-    const SERVICE_A: &str = "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: NodePort, ports: [{port: 1}]}}";
+    const SERVICE_A: &str =
+        "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: NodePort, ports: [{port: 1}]}}";
     case.apply(SERVICE_A).await?;
     let refusal = case.refused(&SERVICE_A.replace("name: a", "name: b")).await?;
     ensure!(refusal.contains("range is full"), "{refusal}");
@@ -145,8 +147,7 @@ subjects: [{kind: ServiceAccount, name: user}]";
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",
     });
-    let mut config =
-        kube::Config::from_custom_kubeconfig(serde_json::from_value(config)?, &Default::default()).await?;
+    let mut config = kube::Config::from_custom_kubeconfig(serde_json::from_value(config)?, &Default::default()).await?;
     config.read_timeout = Some(seconds(2));
     let client = kube::Client::try_from(config)?;
     let path = format!("/api/v1/namespaces/{}/pods", case.namespace);

@@ -163,10 +163,11 @@ up
 k apply -f deploy/examples >/dev/null
 within 60 "the examples become Ready" ready default
 k get databases,pods,services
-peak=$(($(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$init/status") / 1024))
+mebibytes() { echo $(($(sed -n "s/^$1:[^0-9]*\([0-9]*\) kB/\1/p" "/proc/$init/status") / 1024)); }
+peak=$(mebibytes VmHWM)
 limit=$(get "$pod" '{.spec.containers[0].resources.limits.memory}')
-[ $peak -lt "${limit%Mi}" ] || die "resident memory reached $peak MiB, the limit is $limit"
-say "ok: resident memory reached $peak MiB, the limit is $limit"
+[ "$peak" -lt "${limit%Mi}" ] || die "resident memory reached $peak MiB, the limit is $limit"
+say "ok: resident memory is $(mebibytes VmRSS) MiB and was $peak MiB at most, the limit is $limit"
 down
 
 # === The overlays

@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use futures::Stream;
 use http::{Method, Request};
-use kube::core::WatchEvent;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::WatchEvent;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -272,7 +272,8 @@ fn path_of(document: &Value, namespace: &str) -> String {
     let wide = matches!(kind, "Namespace" | "Node" | "CustomResourceDefinition" | "PriorityClass")
         || kind.starts_with("Cluster")
         || kind.contains("Admission");
-    let namespace = if object.text("/metadata/namespace").is_empty() { namespace } else { object.text("/metadata/namespace") };
+    let namespace =
+        if object.text("/metadata/namespace").is_empty() { namespace } else { object.text("/metadata/namespace") };
     let root = if api.contains('/') { "/apis" } else { "/api" };
     let scope = if wide { String::new() } else { format!("/namespaces/{namespace}") };
     format!("{root}/{api}{scope}/{plural}/{}", object.name())

@@ -123,8 +123,9 @@ impl Object {
     /// Whether the condition is True, for the spec as it is now.
     pub fn is(&self, kind: &str) -> bool {
         let current = self.at("/metadata/generation").as_i64();
-        self.condition(kind)
-            .is_some_and(|c| c.status == "True" && (c.observed_generation.is_none() || c.observed_generation == current))
+        self.condition(kind).is_some_and(|c| {
+            c.status == "True" && (c.observed_generation.is_none() || c.observed_generation == current)
+        })
     }
 
     /// Whether the condition is False with this reason.

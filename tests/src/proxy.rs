@@ -307,7 +307,9 @@ fn gated(body: Incoming, gate: watch::Receiver<Gate>, watching: bool) -> Body {
             if watching && now.expiries > born.expiries {
                 return Some((Ok(Frame::data(expired_event())), (None, gate)));
             }
-            if !now.silent && let Some(frame) = held.take() {
+            if !now.silent
+                && let Some(frame) = held.take()
+            {
                 return Some((Ok(frame), (Some(body), gate)));
             }
             tokio::select! {

@@ -33,9 +33,16 @@ pub(crate) async fn say_what_is_missing(api: &Api, registry: &Registry, namespac
             Ok(true) => {}
             Ok(false) => {
                 missing += 1;
-                let scope = namespace.as_ref().map_or_else(|| "all namespaces".to_owned(), |name| format!("namespace {name}"));
+                let scope =
+                    namespace.as_ref().map_or_else(|| "all namespaces".to_owned(), |name| format!("namespace {name}"));
                 let path = subresource.map_or_else(String::new, |sub| format!("/{sub}"));
-                tracing::warn!(verb, resource = format!("{}{path}", resource.dotted()), scope, plugin, "the host's ServiceAccount lacks a right that this plugin needs");
+                tracing::warn!(
+                    verb,
+                    resource = format!("{}{path}", resource.dotted()),
+                    scope,
+                    plugin,
+                    "the host's ServiceAccount lacks a right that this plugin needs"
+                );
             }
             Err(error) => {
                 tracing::debug!("could not ask for rights: {error}");
@@ -47,12 +54,19 @@ pub(crate) async fn say_what_is_missing(api: &Api, registry: &Registry, namespac
 }
 
 fn needs(registry: &Registry, namespaces: &[String]) -> BTreeSet<Need> {
-    let scopes: Vec<Option<String>> = if namespaces.is_empty() { vec![None] } else { namespaces.iter().cloned().map(Some).collect() };
+    let scopes: Vec<Option<String>> =
+        if namespaces.is_empty() { vec![None] } else { namespaces.iter().cloned().map(Some).collect() };
     let mut needs = BTreeSet::new();
     for plugin in registry.plugins() {
         for namespace in &scopes {
             let mut need = |kind: &KindRef, subresource, verb| {
-                needs.insert(Need { kind: kind.clone(), subresource, verb, namespace: namespace.clone(), plugin: plugin.name.clone() });
+                needs.insert(Need {
+                    kind: kind.clone(),
+                    subresource,
+                    verb,
+                    namespace: namespace.clone(),
+                    plugin: plugin.name.clone(),
+                });
             };
             for serving in &plugin.manifest.serves {
                 let kind = KindRef {

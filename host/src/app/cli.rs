@@ -51,6 +51,9 @@ pub enum Command {
     Render(RenderArgs),
     /// Print the CustomResourceDefinition of the host's own kind, Plugin.
     Crd,
+    /// What the host compiles components with; not for people.
+    #[command(name = crate::sandbox::compiler::CHILD_COMMAND, hide = true)]
+    CompileComponent { kind: String },
     /// Work on plugin folders.
     Plugin {
         #[command(subcommand)]

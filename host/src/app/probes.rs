@@ -81,15 +81,17 @@ fn readyz(readiness: &Readiness) -> (StatusCode, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use std::io::{Read, Write};
 
-    async fn ask(address: SocketAddr, path: &str) -> String {
-        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        answer
+    async fn ask(address: SocketAddr, path: &'static str) -> String {
+        let ask = move || {
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        };
+        tokio::task::spawn_blocking(ask).await.unwrap()
     }
 
     #[tokio::test]

@@ -13,9 +13,9 @@ use super::cli::RunArgs;
 use super::probes::{self, Readiness};
 use crate::cluster::Api;
 use crate::metrics::Metrics;
-use crate::object::Host;
+use crate::object::{self, Host};
 use crate::plugin::Registry;
-use crate::sandbox::Engine;
+use crate::sandbox::{Compiler, Engine};
 
 /// Returns at SIGTERM or SIGINT, at once: whatever was under way is completed
 /// by the next host.
@@ -32,7 +32,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     probes::serve(probe_address, encode, readiness.clone()).await?;
     let host = async {
         let renders = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
-        let engine = Engine::new(renders).context("the sandbox cannot be set up")?;
+        let engine = Engine::with_compiler(renders, Compiler::child_of_this_program())
+            .context("the sandbox cannot be set up")?;
         let registry = Arc::new(Registry::load(&plugins, &engine).await?);
         say_what_serves(&registry, &metrics);
         let api = Api::connect(context.as_deref(), metrics.clone()).await?;
@@ -48,7 +49,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         _ = terminate.recv() => return ended("SIGTERM"),
         _ = interrupt.recv() => return ended("SIGINT"),
     };
-    let mut tasks = host.start(workers);
+    let mut tasks = object::start(&host, workers);
     readiness.ask({
         let host = Arc::clone(&host);
         move || host.unmet()
@@ -71,8 +72,15 @@ fn ended(signal: &str) -> anyhow::Result<()> {
 
 fn say_what_serves(registry: &Registry, metrics: &Metrics) {
     for plugin in registry.plugins() {
-        let serves: Vec<String> = plugin.manifest.serves.iter().map(|serving| format!("{}.{}", serving.plural, serving.group)).collect();
-        tracing::info!(plugin = plugin.name, version = plugin.manifest.version, digest = plugin.digest, serves = serves.join(", "), "serving");
+        let serves: Vec<String> =
+            plugin.manifest.serves.iter().map(|serving| format!("{}.{}", serving.plural, serving.group)).collect();
+        tracing::info!(
+            plugin = plugin.name,
+            version = plugin.manifest.version,
+            digest = plugin.digest,
+            serves = serves.join(", "),
+            "serving"
+        );
         metrics.plugin(&plugin.name).phase(None, Some("Serving"));
     }
     for problem in registry.problems() {

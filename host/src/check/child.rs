@@ -38,6 +38,10 @@ pub(super) fn identify<'a>(object: &'a Map<String, Value>, context: &Context<'a>
         let message = format!("must be absent or the parent's, {}", context.parent.namespace);
         return Err(Fault::new(Rule::Namespace, "/metadata/namespace", message));
     }
+    if metadata.contains_key("generateName") {
+        let message = "makes another object at each apply; give metadata.name";
+        return Err(Fault::new(Rule::ServerField, "/metadata/generateName", message));
+    }
     let name = text(metadata, "name", &at)?;
     name::child("/metadata/name", group, kind, name, &context.parent.name)?;
     let Parent { api_version: parents_version, kind: parents_kind, namespace: _, name: parents_name, uid: _ } =

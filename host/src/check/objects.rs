@@ -140,7 +140,7 @@ static OBJECTS: &[(&str, &str, Table)] = &[
             Fields(&[
                 ("ingressClassName", Free),
                 ("defaultBackend", BACKEND),
-                ("tls", Free),
+                ("tls", Each(&Fields(&[("hosts", Free), ("secretName", Name("Secret"))]))),
                 ("rules", Each(&INGRESS_RULE)),
             ]),
         )],

@@ -6,7 +6,7 @@ use super::child::{bytes, no_null};
 use super::path::Path;
 use super::syntax;
 use super::violation::{Fault, Rule, shown};
-use crate::limits::{CONDITION_MESSAGE_BYTES, CONDITIONS, STATUS_BYTES};
+use crate::limits::{CONDITION_MESSAGE_BYTES, STATUS_BYTES};
 use crate::sandbox::model::{Condition, Explanation};
 
 /// Status fields that only the host writes.
@@ -30,9 +30,6 @@ pub(super) fn conditions(conditions: Vec<Condition>) -> Result<Vec<Condition>, F
     let refuse = |index: usize, message: String| {
         Err(Fault::new(Rule::Condition, format!("/status/conditions/{index}"), message))
     };
-    if conditions.len() > CONDITIONS {
-        return refuse(CONDITIONS, format!("{} conditions, of at most {CONDITIONS}", conditions.len()));
-    }
     for (index, Condition { kind, status: _, reason, message: _ }) in conditions.iter().enumerate() {
         if !syntax::qualified_name(kind) {
             return refuse(index, format!("{} is no type of a condition", shown(kind)));

@@ -34,6 +34,7 @@ pub(super) fn connect(config: &Config) -> Result<Transport, kube::Error> {
     let client = Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(limits::POOL_IDLE)
+        .http1_max_buf_size(limits::READ_BUFFER)
         .build::<_, RequestBody>(tls);
     let stack = ServiceBuilder::new()
         .layer(config.base_uri_layer())

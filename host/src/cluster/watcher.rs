@@ -5,7 +5,7 @@
 //! change comes at least once, in the server's order for one object. A stream
 //! that breaks goes on where it was; where the server has forgotten that point
 //! (410 at the start of a watch, as an ERROR event, in the middle of a list) it
-//! lists anew. Silence longer than the server's bookmarks allow is a break.
+//! lists anew. A stream that is silent for too long is asked for anew too.
 //!
 //! Assumes a consumer that is quick: it runs on the stream's own task.
 //! Errors are never given up on and end in `WatchState`, with a back-off of this

@@ -8,16 +8,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::Host;
 use super::children::Child;
 use super::fields;
 use super::gather::owned_fields_hash;
-use super::outcome::{Named, SettledChild};
+use super::host::Host;
+use super::memory::SettledChild;
 use super::own::Owned;
-use super::parents::{Parent, ParentKey};
+use super::parents::{Named, Parent, ParentKey};
 use super::refusal::Refusal;
 use super::retry::Retry;
-use super::status;
 use crate::cluster::meta::{ManagedFields, Owner};
 use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
 use crate::names;
@@ -47,7 +46,7 @@ impl Applied {
 
     /// The plugin wants all left as it is: what the status lists.
     pub(crate) fn kept(parent: &Parent, said: Said) -> Self {
-        Self { children: status::recorded(parent).collect(), said }
+        Self { children: parent.recorded().collect(), said }
     }
 }
 
@@ -88,7 +87,8 @@ impl ApplyErrors {
     pub(crate) fn message(&self) -> String {
         let mut message = self.errors.iter().map(|(_, error)| error.to_string()).collect::<Vec<_>>().join("; ");
         if !self.standing.is_empty() {
-            let standing: Vec<String> = self.standing.iter().map(|child| format!("{} {}", child.kind, child.name)).collect();
+            let standing: Vec<String> =
+                self.standing.iter().map(|child| format!("{} {}", child.kind, child.name)).collect();
             message.push_str(&format!("; there are: {}", standing.join(", ")));
         }
         message
@@ -108,12 +108,13 @@ impl ApplyErrors {
     /// What may pass is tried even where something else is permanent.
     pub(crate) fn retry(&self) -> Retry {
         let rules = self.errors.iter().map(|(_, error)| error.retry());
-        rules.min_by_key(|retry| match retry {
-            Retry::Passing => 0,
-            Retry::Blocked => 1,
-            Retry::Permanent => 2,
-        })
-        .unwrap_or(Retry::Passing)
+        rules
+            .min_by_key(|retry| match retry {
+                Retry::Passing => 0,
+                Retry::Blocked => 1,
+                Retry::Permanent => 2,
+            })
+            .unwrap_or(Retry::Passing)
     }
 }
 
@@ -240,8 +241,9 @@ async fn create(host: &Host, parent: &Parent, child: &Owned) -> Result<(Done, Ar
 async fn stands_in_the_way(host: &Host, parent: &Parent, child: &Owned) -> Result<(Done, Arc<Child>), ApplyError> {
     let answer = host.api.get(child.resource(), Some(&child.id().namespace), &child.id().name).await;
     let bytes = answer.map_err(|error| refused(child, error))?;
-    let there = ObjectView::from_slice(&bytes)
-        .map_err(|error| refused(child, ApiError::new(format!("get {}", title(child)), ApiErrorKind::Decode(error.to_string()))))?;
+    let there = ObjectView::from_slice(&bytes).map_err(|error| {
+        refused(child, ApiError::new(format!("get {}", title(child)), ApiErrorKind::Decode(error.to_string())))
+    })?;
     let owned = there.owners.iter().any(|owner| *owner.uid == *parent.id.uid);
     if there.deletion {
         return Err(ApplyError::Going { child: title(child) });
@@ -261,7 +263,9 @@ async fn stands_in_the_way(host: &Host, parent: &Parent, child: &Owned) -> Resul
         Some(owner) if is_earlier_self(owner, parent) => {
             Err(ApplyError::Stale { child: title(child), owner: owner.kind.to_string() })
         }
-        Some(owner) => Err(ApplyError::NameConflict { child: title(child), owner: format!("{} {}", owner.kind, owner.name) }),
+        Some(owner) => {
+            Err(ApplyError::NameConflict { child: title(child), owner: format!("{} {}", owner.kind, owner.name) })
+        }
         None => Err(ApplyError::NameConflict { child: title(child), owner: "nobody that this host knows".to_owned() }),
     }
 }
@@ -271,10 +275,9 @@ async fn send(host: &Host, child: &Owned, precondition: &str, value: &str) -> Re
     let body = child.body(precondition, value);
     let answer = host.api.apply(resource, None, Some(&id.namespace), &id.name, names::FIELD_MANAGER, body).await?;
     host.metrics.wrote(&resource.kind, if precondition == "uid" { "apply" } else { "create" });
-    let record = host
-        .kinds
-        .read(id.kind, &answer)
-        .map_err(|problem| ApiError::new(format!("apply {} {}", resource.plural, id.name), ApiErrorKind::Decode(problem)))?;
+    let record = host.kinds.read(id.kind, &answer).map_err(|problem| {
+        ApiError::new(format!("apply {} {}", resource.plural, id.name), ApiErrorKind::Decode(problem))
+    })?;
     let record = Arc::new(record);
     host.children.put(Arc::clone(&record));
     Ok(record)
@@ -310,7 +313,9 @@ fn stands_as_rendered(known: &Child, child: &Owned) -> bool {
 }
 
 fn is_uid_mismatch(error: &ApiError) -> bool {
-    error.refusal().is_some_and(|refusal| refusal.code == 422 && refusal.causes.iter().any(|cause| cause.field == "metadata.uid"))
+    error
+        .refusal()
+        .is_some_and(|refusal| refusal.code == 422 && refusal.causes.iter().any(|cause| cause.field == "metadata.uid"))
 }
 
 fn refused(child: &Owned, error: ApiError) -> ApplyError {

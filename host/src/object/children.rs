@@ -73,11 +73,7 @@ impl Reduction {
         let text = |name: &str| object.fields.get(name).map(|raw| raw.get());
         let pointers = label(names::PLUGIN_LABEL).and_then(|plugin| self.observe.get(plugin));
         Some(Child {
-            id: ChildId {
-                kind: self.kind,
-                namespace: (*object.namespace).into(),
-                name: (*object.name).into(),
-            },
+            id: ChildId { kind: self.kind, namespace: (*object.namespace).into(), name: (*object.name).into() },
             uid: (*object.uid).into(),
             resource_version: object.resource_version.parse().unwrap_or(0),
             instance: label(names::INSTANCE_LABEL)?.into(),
@@ -88,11 +84,19 @@ impl Reduction {
                 .managed_fields()
                 .unwrap_or_default()
                 .iter()
-                .find(|entry| entry.manager == names::FIELD_MANAGER && entry.operation == "Apply" && entry.subresource.is_empty())
+                .find(|entry| {
+                    entry.manager == names::FIELD_MANAGER && entry.operation == "Apply" && entry.subresource.is_empty()
+                })
                 .and_then(|entry| entry.fields_v1)
                 .map(|fields| fields.get().into()),
             observed: self.project(object, pointers.map_or(&[], Vec::as_slice)),
-            unready: readiness::of(&self.group, &self.name, object.generation.unwrap_or(0), text("spec"), text("status")),
+            unready: readiness::of(
+                &self.group,
+                &self.name,
+                object.generation.unwrap_or(0),
+                text("spec"),
+                text("status"),
+            ),
         })
     }
 
@@ -180,12 +184,20 @@ impl Children {
 
     /// A list of a kind in a namespace (all: `None`) is complete as of
     /// `version`; what it did not name is gone.
-    pub(crate) fn retain(&self, kind: usize, namespace: Option<&str>, listed: &HashSet<ChildId>, version: u64) -> Vec<Box<str>> {
+    pub(crate) fn retain(
+        &self,
+        kind: usize,
+        namespace: Option<&str>,
+        listed: &HashSet<ChildId>,
+        version: u64,
+    ) -> Vec<Box<str>> {
         let mut inner = self.inner.lock();
         let gone: Vec<ChildId> = inner
             .by_id
             .values()
-            .filter(|child| child.id.kind == kind && namespace.is_none_or(|namespace| *child.id.namespace == *namespace))
+            .filter(|child| {
+                child.id.kind == kind && namespace.is_none_or(|namespace| *child.id.namespace == *namespace)
+            })
             .filter(|child| child.resource_version <= version && !listed.contains(&child.id))
             .map(|child| child.id.clone())
             .collect();
@@ -196,13 +208,13 @@ impl Children {
     pub(crate) fn of(&self, instance: &str) -> Vec<Arc<Child>> {
         self.inner.lock().by_instance.get(instance).cloned().unwrap_or_default()
     }
-
 }
 
 impl Child {
     /// Whether a walk would see no difference.
     fn matters_like(&self, other: &Child) -> bool {
-        let Self { id, uid, resource_version: _, instance, owners, going, hash, owned_fields, observed, unready } = self;
+        let Self { id, uid, resource_version: _, instance, owners, going, hash, owned_fields, observed, unready } =
+            self;
         *id == other.id
             && *uid == other.uid
             && *instance == other.instance

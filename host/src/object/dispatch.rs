@@ -41,7 +41,9 @@ pub(crate) fn dispatch(registry: &Registry, group: &str, parent: &Parent) -> Res
     let object: Value = serde_json::from_str(&parent.guest)?;
     match registry.dispatch(group, &parent.id.kind, &object) {
         Dispatch::Plugin(plugin) => Ok(plugin),
-        Dispatch::Unavailable { plugin, reason, message } => Err(DispatchError::Unavailable { plugin, reason, message }),
+        Dispatch::Unavailable { plugin, reason, message } => {
+            Err(DispatchError::Unavailable { plugin, reason, message })
+        }
         Dispatch::Invalid { reason, path, message, allowed } => {
             Err(DispatchError::Invalid { reason, path, message, allowed })
         }

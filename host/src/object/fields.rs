@@ -61,7 +61,8 @@ fn lost_below(value: &Value, owned: &Value, path: &str) -> Option<String> {
 /// Whether the `k:` or `v:` of an entry names this item. Keys that the
 /// rendering leaves out were defaulted by the server (a port's protocol).
 fn is_item(entry: &str, item: &Value) -> bool {
-    if let Some(keys) = entry.strip_prefix("k:").and_then(|json| serde_json::from_str::<Map<String, Value>>(json).ok()) {
+    if let Some(keys) = entry.strip_prefix("k:").and_then(|json| serde_json::from_str::<Map<String, Value>>(json).ok())
+    {
         let Some(item) = item.as_object() else { return false };
         keys.iter().all(|(name, value)| item.get(name).is_none_or(|own| own == value))
             && keys.keys().any(|name| item.contains_key(name))

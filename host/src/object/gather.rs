@@ -3,10 +3,10 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use super::Host;
 use super::children::Child;
+use super::host::Host;
 use super::kinds::Unusable;
-use super::outcome::{Memory, Settled};
+use super::memory::{Memory, Settled};
 use super::parents::Parent;
 use super::retry::Retry;
 use crate::clock;

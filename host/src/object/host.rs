@@ -6,14 +6,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 use super::children::{ChildId, Children};
 use super::kinds::{Kinds, State};
-use super::outcome::Memories;
 use super::parents::{Parent, ParentKey, Parents};
 use super::queue::{Lane, Queue};
-use super::{watch, worker};
 use crate::cluster::{Api, ApiError, ApiErrorKind, ObjectView};
 use crate::metrics::{ControllerMetrics, Metrics, PluginMetrics, QueueMetrics};
 use crate::plugin::Registry;
@@ -24,7 +21,6 @@ pub struct Host {
     pub(crate) kinds: Kinds,
     pub(crate) parents: Parents,
     pub(crate) children: Children,
-    pub(crate) memories: Memories,
     pub(crate) queue: Queue<ParentKey>,
     pub(crate) queue_metrics: QueueMetrics,
     /// Renders at one time; the sandbox has a slot for each.
@@ -44,18 +40,25 @@ pub type Unmet = Vec<String>;
 
 impl Host {
     /// `namespaces` empty: all. `renders` is the number of the sandbox's slots.
-    pub fn new(api: Api, registry: Arc<Registry>, namespaces: &[String], renders: usize, identity: String, metrics: Metrics) -> Self {
+    pub fn new(
+        api: Api,
+        registry: Arc<Registry>,
+        namespaces: &[String],
+        renders: usize,
+        identity: String,
+        metrics: Metrics,
+    ) -> Self {
         let queue_metrics = metrics.queue("objects");
         let kinds = Kinds::new(&registry, namespaces);
         let controllers = kinds.parents.iter().map(|kind| metrics.controller(&kind.name())).collect();
-        let plugin_metrics = registry.plugins().iter().map(|plugin| (plugin.name.clone(), metrics.plugin(&plugin.name))).collect();
+        let plugin_metrics =
+            registry.plugins().iter().map(|plugin| (plugin.name.clone(), metrics.plugin(&plugin.name))).collect();
         Self {
             api,
             registry,
             kinds,
             parents: Parents::default(),
             children: Children::default(),
-            memories: Memories::default(),
             queue: Queue::new(queue_metrics.clone()),
             queue_metrics,
             renders: Arc::new(Semaphore::new(renders)),
@@ -67,24 +70,18 @@ impl Host {
         }
     }
 
-    /// Starts the watches and the workers; all end with the set.
-    pub fn start(self: &Arc<Self>, workers: usize) -> JoinSet<()> {
-        let mut tasks = watch::start(self);
-        for controller in &self.controllers {
-            controller.max_concurrent(workers);
-        }
-        for _ in 0..workers {
-            tasks.spawn(worker::work(Arc::clone(self)));
-        }
-        tasks
-    }
-
     /// Empty once every watch is filled or known to be impossible, and the
     /// parents of one kind at least are watched.
     pub fn unmet(&self) -> Unmet {
         let mut unmet = Vec::new();
         let mut any = false;
-        for (kind, is_parent) in self.kinds.parents.iter().map(|kind| (kind, true)).chain(self.kinds.children.iter().map(|kind| (kind, false))) {
+        for (kind, is_parent) in self
+            .kinds
+            .parents
+            .iter()
+            .map(|kind| (kind, true))
+            .chain(self.kinds.children.iter().map(|kind| (kind, false)))
+        {
             for scope in kind.scopes() {
                 match scope.state() {
                     State::Filled => any |= is_parent,
@@ -121,11 +118,6 @@ impl Host {
         }
     }
 
-    /// A parent is gone; its children are the garbage collector's.
-    pub(crate) fn gone(&self, key: &ParentKey) {
-        self.memories.forget(key);
-    }
-
     pub(crate) fn wait_for_name(&self, id: &ChildId, key: ParentKey) {
         self.waiting.lock().insert(id.clone(), key);
     }
@@ -145,10 +137,13 @@ impl Host {
     /// Takes over what a status write answered, so that its event wakes
     /// nobody. Returns the status as it now stands.
     pub(crate) fn wrote_parent(&self, key: &ParentKey, answer: &[u8]) -> Result<Map<String, Value>, ApiError> {
-        let decode = |error: String| ApiError::new(format!("apply status of {}", key.name), ApiErrorKind::Decode(error));
+        let decode =
+            |error: String| ApiError::new(format!("apply status of {}", key.name), ApiErrorKind::Decode(error));
         let view = ObjectView::from_slice(answer).map_err(|error| decode(error.to_string()))?;
-        let kind = self.kinds.parents.get(key.kind).ok_or_else(|| decode("of a kind that is not watched".to_owned()))?;
-        let parent = Parent::reduce(&view, &kind.api_version(), &kind.kind).map_err(|error| decode(error.to_string()))?;
+        let kind =
+            self.kinds.parents.get(key.kind).ok_or_else(|| decode("of a kind that is not watched".to_owned()))?;
+        let parent =
+            Parent::reduce(&view, &kind.api_version(), &kind.kind).map_err(|error| decode(error.to_string()))?;
         let status = parent.status.clone();
         if self.parents.put_own(key, parent) {
             self.queue.add(key.clone(), Lane::Walk);

@@ -67,11 +67,15 @@ impl fmt::Display for Unusable {
 impl Kinds {
     /// `namespaces` empty: all, by one watch a kind.
     pub(crate) fn new(registry: &Registry, namespaces: &[String]) -> Self {
-        let mut refs: Vec<KindRef> =
-            registry.plugins().iter().flat_map(|plugin| plugin.manifest.children.iter().map(|child| child.kind.clone())).collect();
+        let mut refs: Vec<KindRef> = registry
+            .plugins()
+            .iter()
+            .flat_map(|plugin| plugin.manifest.children.iter().map(|child| child.kind.clone()))
+            .collect();
         refs.sort();
         refs.dedup();
-        let reductions: Vec<Reduction> = refs.iter().enumerate().map(|(index, kind)| reduction(registry, index, kind)).collect();
+        let reductions: Vec<Reduction> =
+            refs.iter().enumerate().map(|(index, kind)| reduction(registry, index, kind)).collect();
         let children: Vec<Kind> = refs.iter().map(|kind| Kind::child(kind, namespaces)).collect();
         let parents = registry.parent_kinds().into_iter().map(|kind| Kind::parent(kind, namespaces)).collect();
         Self {
@@ -137,7 +141,14 @@ impl Kind {
         Self::new(group, versions, kind, plural, false, namespaces)
     }
 
-    fn new(group: String, versions: Vec<String>, kind: String, plural: String, unwatched: bool, namespaces: &[String]) -> Self {
+    fn new(
+        group: String,
+        versions: Vec<String>,
+        kind: String,
+        plural: String,
+        unwatched: bool,
+        namespaces: &[String],
+    ) -> Self {
         let scope = |namespace| Scope { namespace, state: RwLock::new(State::Starting(None)) };
         let scopes = if namespaces.is_empty() {
             vec![scope(None)]
@@ -195,7 +206,9 @@ impl Scope {
 
     /// `in all namespaces`, `in namespace x`.
     pub(crate) fn words(&self) -> String {
-        self.namespace.as_ref().map_or_else(|| "in all namespaces".to_owned(), |namespace| format!("in namespace {namespace}"))
+        self.namespace
+            .as_ref()
+            .map_or_else(|| "in all namespaces".to_owned(), |namespace| format!("in namespace {namespace}"))
     }
 }
 

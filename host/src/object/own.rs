@@ -6,10 +6,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::Host;
 use super::children::ChildId;
-use super::outcome::Named;
-use super::parents::Parent;
+use super::host::Host;
+use super::parents::{Named, Parent};
 use crate::check::{self, CheckedChild};
 use crate::cluster::Resource;
 use crate::names;
@@ -61,7 +60,12 @@ impl Owned {
 }
 
 /// All of a rendering, or nothing.
-pub(crate) fn all(host: &Host, children: Vec<CheckedChild>, parent: &Parent, plugin: &str) -> Result<Vec<Owned>, OwnError> {
+pub(crate) fn all(
+    host: &Host,
+    children: Vec<CheckedChild>,
+    parent: &Parent,
+    plugin: &str,
+) -> Result<Vec<Owned>, OwnError> {
     children
         .into_iter()
         .map(|child| {

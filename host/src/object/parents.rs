@@ -35,6 +35,14 @@ pub(crate) struct Parent {
     pub status_owned: Vec<String>,
 }
 
+/// A child as users know it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Named {
+    pub api_version: String,
+    pub kind: String,
+    pub name: String,
+}
+
 #[derive(Default)]
 pub(crate) struct Parents {
     inner: Mutex<Inner>,
@@ -52,7 +60,9 @@ impl Parent {
     /// Reduces an object. `api_version` and `kind` are those of its watch.
     pub(crate) fn reduce(object: &ObjectView<'_>, api_version: &str, kind: &str) -> Result<Self, serde_json::Error> {
         let status = match object.fields.get("status") {
-            Some(status) => serde_json::from_str::<Option<Map<String, Value>>>(status.get()).ok().flatten().unwrap_or_default(),
+            Some(status) => {
+                serde_json::from_str::<Option<Map<String, Value>>>(status.get()).ok().flatten().unwrap_or_default()
+            }
             None => Map::new(),
         };
         let ours = |manager: &str, operation: &str| manager == names::FIELD_MANAGER && operation == "Apply";
@@ -79,6 +89,15 @@ impl Parent {
             guest: guest_parent(object.raw)?.into(),
             status,
             status_owned,
+        })
+    }
+
+    /// The children that the status lists, as an earlier walk left them.
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = Named> + '_ {
+        let children = self.status.get("children").and_then(Value::as_array);
+        children.into_iter().flatten().filter_map(|child| {
+            let text = |name: &str| Some(child.get(name)?.as_str()?.to_owned());
+            Some(Named { api_version: text("apiVersion")?, kind: text("kind")?, name: text("name")? })
         })
     }
 
@@ -129,16 +148,19 @@ impl Parents {
         other
     }
 
-    pub(crate) fn remove(&self, key: &ParentKey, uid: &str) -> Option<Arc<Parent>> {
+    pub(crate) fn remove(&self, key: &ParentKey, uid: &str) -> bool {
         let mut inner = self.inner.lock();
-        inner.by_key.get(key).filter(|known| known.id.uid == uid)?;
-        inner.by_uid.remove(uid);
-        inner.by_key.remove(key)
+        let known = inner.by_key.get(key).is_some_and(|known| known.id.uid == uid);
+        if known {
+            inner.by_uid.remove(uid);
+            inner.by_key.remove(key);
+        }
+        known
     }
 
     /// A list of a kind in a namespace (all: `None`) is complete; what it did
     /// not name is gone and returned.
-    pub(crate) fn retain(&self, kind: usize, namespace: Option<&str>, listed: &HashSet<ParentKey>) -> Vec<(ParentKey, Arc<Parent>)> {
+    pub(crate) fn retain(&self, kind: usize, namespace: Option<&str>, listed: &HashSet<ParentKey>) -> Vec<ParentKey> {
         let mut inner = self.inner.lock();
         let gone: Vec<ParentKey> = inner
             .by_key
@@ -147,13 +169,12 @@ impl Parents {
             .filter(|key| !listed.contains(*key))
             .cloned()
             .collect();
-        gone.into_iter()
-            .filter_map(|key| {
-                let parent = inner.by_key.remove(&key)?;
+        for key in &gone {
+            if let Some(parent) = inner.by_key.remove(key) {
                 inner.by_uid.remove(parent.id.uid.as_str());
-                Some((key, parent))
-            })
-            .collect()
+            }
+        }
+        gone
     }
 
     pub(crate) fn get(&self, key: &ParentKey) -> Option<Arc<Parent>> {

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use super::Host;
 use super::children::Child;
+use super::host::Host;
 use super::own::Owned;
 use super::parents::Parent;
 use super::refusal::Refusal;

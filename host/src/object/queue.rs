@@ -120,7 +120,6 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         self.inner.lock().done(key);
         self.changed.notify_one();
     }
-
 }
 
 // === impl Inner ===

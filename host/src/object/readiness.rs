@@ -75,7 +75,8 @@ struct Spec {
 /// `spec` and `status` are the object's own as JSON text, where it has them.
 pub(crate) fn of(group: &str, kind: &str, generation: i64, spec: Option<&str>, status: Option<&str>) -> Unready {
     let status = status.and_then(|json| serde_json::from_str::<Status>(json).ok()).unwrap_or_default();
-    let wanted = || spec.and_then(|json| serde_json::from_str::<Spec>(json).ok()).and_then(|spec| spec.replicas).unwrap_or(1);
+    let wanted =
+        || spec.and_then(|json| serde_json::from_str::<Spec>(json).ok()).and_then(|spec| spec.replicas).unwrap_or(1);
     match (group, kind) {
         ("", "Pod") => pod(&status),
         ("", "PersistentVolumeClaim") => claim(&status),
@@ -171,7 +172,8 @@ fn job(status: &Status) -> Unready {
 
 /// The first message that says something.
 fn why(reason: &str, messages: &[&str]) -> Unready {
-    let message = messages.iter().find(|message| !message.is_empty()).map_or_else(String::new, |text| (*text).to_owned());
+    let message =
+        messages.iter().find(|message| !message.is_empty()).map_or_else(String::new, |text| (*text).to_owned());
     let reason = if reason.is_empty() { "NotReady" } else { reason };
     Some(Why { reason: reason.to_owned(), message })
 }
@@ -188,11 +190,16 @@ mod tests {
 
     #[test]
     fn a_pod_gives_its_own_reason() {
-        let waiting = |reason: &str| json!({"phase": "Pending", "conditions": [{"type": "Ready", "status": "False", "reason": "ContainersNotReady"}],
-            "containerStatuses": [{"name": "c", "state": {"waiting": {"reason": reason, "message": "m"}}}]});
+        let waiting = |reason: &str| {
+            json!({"phase": "Pending", "conditions": [{"type": "Ready", "status": "False", "reason": "ContainersNotReady"}],
+            "containerStatuses": [{"name": "c", "state": {"waiting": {"reason": reason, "message": "m"}}}]})
+        };
         for (status, expected) in [
             (json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}), None),
-            (json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}), Some("Unschedulable")),
+            (
+                json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}),
+                Some("Unschedulable"),
+            ),
             (waiting("ImagePullBackOff"), Some("ImagePullBackOff")),
             (waiting("ContainerCreating"), Some("ContainersNotReady")),
             (json!({"phase": "Failed", "reason": "Evicted", "message": "disk"}), Some("Evicted")),
@@ -212,7 +219,8 @@ mod tests {
         assert_eq!(reason("apps", "Deployment", &stale).as_deref(), Some("RollingOut"));
         let short = json!({"observedGeneration": 2, "updatedReplicas": 2, "availableReplicas": 1});
         assert_eq!(reason("apps", "Deployment", &short).as_deref(), Some("RollingOut"));
-        let stuck = json!({"conditions": [{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]});
+        let stuck =
+            json!({"conditions": [{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]});
         assert_eq!(reason("apps", "Deployment", &stuck).as_deref(), Some("ProgressDeadlineExceeded"));
         assert_eq!(reason("batch", "Job", &json!({"conditions": [{"type": "Complete", "status": "True"}]})), None);
         assert_eq!(reason("batch", "Job", &json!({})).as_deref(), Some("JobRunning"));

@@ -76,13 +76,17 @@ fn meaning(error: &ApiError) -> Meaning {
     match refusal.code {
         401 => Meaning::Unauthorized,
         403 if says("exceeded quota") => Meaning::QuotaExceeded,
-        403 if refusal.causes.iter().any(|cause| cause.reason == "NamespaceTerminating") => Meaning::NamespaceTerminating,
+        403 if refusal.causes.iter().any(|cause| cause.reason == "NamespaceTerminating") => {
+            Meaning::NamespaceTerminating
+        }
         403 => Meaning::Forbidden,
         404 if says("namespaces \"") => Meaning::NamespaceMissing,
         404 => Meaning::Unavailable,
         413 => Meaning::TooLarge,
         422 if says("port is already allocated") => Meaning::PortConflict,
-        422 if says("immutable") || says("may not change") || says("updates to statefulset spec") => Meaning::ImmutableField,
+        422 if says("immutable") || says("may not change") || says("updates to statefulset spec") => {
+            Meaning::ImmutableField
+        }
         400 | 422 if says("too large") || says("Too long: may not be more than") => Meaning::TooLarge,
         500 if says("range is full") => Meaning::PortsExhausted,
         500 if says("etcdserver: request is too large") => Meaning::TooLarge,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Host;
+use super::host::Host;
 use super::parents::Parent;
 use super::retry::Retry;
 use crate::plugin::Plugin;
@@ -43,7 +43,12 @@ pub(crate) fn message(error: &CallError, plugin: &str) -> String {
     message
 }
 
-pub(crate) async fn render(host: &Host, plugin: &Arc<Plugin>, parent: &Parent, request: Request) -> Result<Rendered, CallError> {
+pub(crate) async fn render(
+    host: &Host,
+    plugin: &Arc<Plugin>,
+    parent: &Parent,
+    request: Request,
+) -> Result<Rendered, CallError> {
     let closed = |_| CallError::Host("the host is ending".to_owned());
     let permit = Arc::clone(&host.renders).acquire_owned().await.map_err(closed)?;
     let component = plugin.component.clone();

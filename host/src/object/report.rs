@@ -9,8 +9,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::Host;
-use super::outcome::{Memory, News};
+use super::host::Host;
+use super::memory::{Memory, News};
 use super::parents::Parent;
 use super::status::cut;
 use crate::clock;

@@ -14,13 +14,12 @@ use hmac::{Hmac, Mac};
 use serde_json::{Map, Value, json};
 use sha2::Sha256;
 
-use super::Host;
-use super::outcome::{Memory, Named};
+use super::host::Host;
+use super::memory::Memory;
 use super::own;
-use super::parents::Parent;
+use super::parents::{Named, Parent};
 use super::refusal::Refusal;
 use super::retry::Retry;
-use super::status;
 use crate::cluster::{ApiError, ApiErrorKind, ObjectView, Resource};
 use crate::names;
 use crate::plugin::request;
@@ -74,7 +73,7 @@ pub(crate) async fn keep(
             continue;
         }
         // One that was reported is read; a new object's is made without asking first.
-        let known = remembered || status::recorded(parent).any(|child| child == named(&secret.name));
+        let known = remembered || parent.recorded().any(|child| child == named(&secret.name));
         let found = if known { read(host, parent, &secret.name).await? } else { None };
         let revision = match found {
             Some(revision) => revision,
@@ -83,7 +82,9 @@ pub(crate) async fn keep(
                     made.push(named(&secret.name));
                     revision
                 } else {
-                    read(host, parent, &secret.name).await?.ok_or_else(|| SecretError::Going { name: secret.name.clone() })?
+                    read(host, parent, &secret.name)
+                        .await?
+                        .ok_or_else(|| SecretError::Going { name: secret.name.clone() })?
                 }
             }
         };
@@ -109,14 +110,22 @@ fn resource() -> Arc<Resource> {
 }
 
 /// `None`: there is one of that name already.
-async fn make(host: &Host, parent: &Parent, plugin: &str, secret: &GeneratedSecret) -> Result<Option<String>, SecretError> {
+async fn make(
+    host: &Host,
+    parent: &Parent,
+    plugin: &str,
+    secret: &GeneratedSecret,
+) -> Result<Option<String>, SecretError> {
     let data = generate(secret).map_err(SecretError::NoRandom)?;
     let mut key = [0; 16];
     getrandom::fill(&mut key).map_err(SecretError::NoRandom)?;
     let key = BASE64.encode(key);
-    let encoded: Map<String, Value> = data.iter().map(|(name, text)| (name.clone(), BASE64.encode(text).into())).collect();
-    let labels: Map<String, Value> =
-        request::labels(plugin, &parent.id).into_iter().map(|(label, value)| (label.to_owned(), value.into())).collect();
+    let encoded: Map<String, Value> =
+        data.iter().map(|(name, text)| (name.clone(), BASE64.encode(text).into())).collect();
+    let labels: Map<String, Value> = request::labels(plugin, &parent.id)
+        .into_iter()
+        .map(|(label, value)| (label.to_owned(), value.into()))
+        .collect();
     let revision = revision(&key, &encoded);
     let body = json!({
         "apiVersion": "v1", "kind": "Secret", "type": secret.secret_type.as_deref().unwrap_or("Opaque"),
@@ -144,7 +153,8 @@ async fn read(host: &Host, parent: &Parent, name: &str) -> Result<Option<String>
         Err(error) if error.is_not_found() => return Ok(None),
         Err(error) => return Err(refused(name, error)),
     };
-    let undecodable = |problem: String| refused(name, ApiError::new(format!("get secrets {name}"), ApiErrorKind::Decode(problem)));
+    let undecodable =
+        |problem: String| refused(name, ApiError::new(format!("get secrets {name}"), ApiErrorKind::Decode(problem)));
     let there = ObjectView::from_slice(&bytes).map_err(|error| undecodable(error.to_string()))?;
     if !there.owners.iter().any(|owner| *owner.uid == *parent.id.uid) {
         let name = name.to_owned();
@@ -154,7 +164,8 @@ async fn read(host: &Host, parent: &Parent, name: &str) -> Result<Option<String>
         return Err(SecretError::Going { name: name.to_owned() });
     }
     let data = match there.fields.get("data") {
-        Some(data) => serde_json::from_str::<Option<Map<String, Value>>>(data.get()).map_err(|error| undecodable(error.to_string()))?,
+        Some(data) => serde_json::from_str::<Option<Map<String, Value>>>(data.get())
+            .map_err(|error| undecodable(error.to_string()))?,
         None => None,
     };
     // Without its key (somebody took it away) the UID serves: as stable, if less opaque.
@@ -210,7 +221,9 @@ fn random_text(length: u32, alphabet: &[u8]) -> Result<String, getrandom::Error>
         getrandom::fill(&mut bytes)?;
         let left = length as usize - text.len();
         let chosen = bytes.iter().map(|byte| usize::from(*byte)).filter(|byte| *byte < fair);
-        text.extend(chosen.filter_map(|byte| alphabet.get(byte % alphabet.len())).take(left).map(|byte| char::from(*byte)));
+        text.extend(
+            chosen.filter_map(|byte| alphabet.get(byte % alphabet.len())).take(left).map(|byte| char::from(*byte)),
+        );
     }
     Ok(text)
 }

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::Host;
 use super::children::Child;
-use super::outcome::{Memory, Named, Outcome, Stop};
+use super::host::Host;
+use super::memory::{Memory, Stop};
+use super::outcome::Outcome;
+use super::parents::Named;
 use super::parents::{Parent, ParentKey};
 use super::retry::Retry;
 use crate::clock;
@@ -33,23 +35,14 @@ pub(crate) enum Written {
     Gone,
 }
 
-/// The children that the status lists, as an earlier walk left them.
-pub(crate) fn recorded(parent: &Parent) -> impl Iterator<Item = Named> + '_ {
-    let children = parent.status.get("children").and_then(Value::as_array);
-    children.into_iter().flatten().filter_map(|child| {
-        let text = |name: &str| Some(child.get(name)?.as_str()?.to_owned());
-        Some(Named { api_version: text("apiVersion")?, kind: text("kind")?, name: text("name")? })
-    })
-}
-
 pub(crate) async fn write(
     host: &Host,
     key: &ParentKey,
     parent: &Parent,
     resource: &Resource,
     memory: &mut Memory,
+    outcome: &Outcome,
 ) -> Result<Written, ApiError> {
-    let Some(outcome) = &memory.outcome else { return Ok(Written::Unchanged) };
     if !resource.has_status {
         return Ok(Written::NoSubresource);
     }
@@ -58,7 +51,7 @@ pub(crate) async fn write(
         memory.report.held_since = None;
         return Ok(Written::Unchanged);
     }
-    if let Some(until) = held(parent, &desired, memory) {
+    if let Some(until) = held(parent, &desired, memory, outcome) {
         return Ok(Written::Held(until));
     }
     let body = json!({
@@ -71,7 +64,9 @@ pub(crate) async fn write(
     let answer = match host.api.apply(resource, Some("status"), namespace, name, names::FIELD_MANAGER, body).await {
         Ok(answer) => answer,
         // Deleted, or made anew under the same name: another object's status is not ours to write.
-        Err(error) if error.is_not_found() || error.is_conflict() || error.is_invalid() && says_uid(&error) => return Ok(Written::Gone),
+        Err(error) if error.is_not_found() || error.is_conflict() || error.is_invalid() && says_uid(&error) => {
+            return Ok(Written::Gone);
+        }
         Err(error) => return Err(error),
     };
     host.metrics.wrote(&resource.kind, "status");
@@ -88,7 +83,8 @@ fn says_uid(error: &ApiError) -> bool {
 /// Whether what should stand there does: as the server answered to the same
 /// words last time (it may prune fields), or word for word.
 fn stands(parent: &Parent, desired: &Map<String, Value>, memory: &Memory) -> bool {
-    let same_words = memory.report.status.as_ref().is_some_and(|(sent, answered)| sent == desired && *answered == parent.status);
+    let same_words =
+        memory.report.status.as_ref().is_some_and(|(sent, answered)| sent == desired && *answered == parent.status);
     let word_for_word = || {
         desired.iter().all(|(name, value)| match (name.as_str(), parent.status.get(name)) {
             // Other managers may have conditions of their own in the list.
@@ -103,11 +99,13 @@ fn stands(parent: &Parent, desired: &Map<String, Value>, memory: &Memory) -> boo
 
 /// A first status is written at once, and so is every change of Ready; a step
 /// from one "not yet" to the next waits, since it mostly passes by itself.
-fn held(parent: &Parent, desired: &Map<String, Value>, memory: &mut Memory) -> Option<Instant> {
-    let ready = |status: &Map<String, Value>| condition(status, "Ready").and_then(|ready| Some(ready.get("status")?.as_str()?.to_owned()));
+fn held(parent: &Parent, desired: &Map<String, Value>, memory: &mut Memory, outcome: &Outcome) -> Option<Instant> {
+    let ready = |status: &Map<String, Value>| {
+        condition(status, "Ready").and_then(|ready| Some(ready.get("status")?.as_str()?.to_owned()))
+    };
     let generation = |status: &Map<String, Value>| status.get("observedGeneration").cloned();
     let first = parent.status.is_empty() || generation(&parent.status) != generation(desired);
-    let stopped = !matches!(memory.outcome, Some(Outcome::Applied(_)));
+    let stopped = !matches!(outcome, Outcome::Applied(_));
     if first || stopped || ready(&parent.status) != ready(desired) {
         return None;
     }
@@ -117,14 +115,20 @@ fn held(parent: &Parent, desired: &Map<String, Value>, memory: &mut Memory) -> O
 }
 
 fn condition<'a>(status: &'a Map<String, Value>, kind: &str) -> Option<&'a Value> {
-    status.get("conditions")?.as_array()?.iter().find(|condition| condition.get("type").is_some_and(|name| name == kind))
+    status
+        .get("conditions")?
+        .as_array()?
+        .iter()
+        .find(|condition| condition.get("type").is_some_and(|name| name == kind))
 }
 
 /// Whether the status says already what stopped a walk.
 pub(crate) fn says(parent: &Parent, stop: &Stop) -> bool {
     condition(&parent.status, "Ready").is_some_and(|ready| {
         let says = |field: &str, text: &str| ready.get(field).is_some_and(|value| value == text);
-        says("status", "False") && says("reason", &stop.reason) && says("message", &cut(&stop.message, CONDITION_MESSAGE_BYTES))
+        says("status", "False")
+            && says("reason", &stop.reason)
+            && says("message", &cut(&stop.message, CONDITION_MESSAGE_BYTES))
     })
 }
 
@@ -133,7 +137,12 @@ fn desired(parent: &Parent, outcome: &Outcome, children: &[Arc<Child>], kinds: &
     let [ready, progressing, degraded] = judge(outcome, children, kinds);
     let mut conditions = vec![ready, progressing, degraded];
     if let Outcome::Paused = outcome {
-        conditions.push(said("Paused", "True", "PausedByAnnotation", format!("{} is \"true\": children are left as they are", names::PAUSED_ANNOTATION)));
+        conditions.push(said(
+            "Paused",
+            "True",
+            "PausedByAnnotation",
+            format!("{} is \"true\": children are left as they are", names::PAUSED_ANNOTATION),
+        ));
     }
     let mut status = match outcome {
         Outcome::Applied(applied) => {
@@ -150,13 +159,17 @@ fn desired(parent: &Parent, outcome: &Outcome, children: &[Arc<Child>], kinds: &
     };
     let mut listed: Vec<Named> = match outcome {
         Outcome::Applied(applied) => applied.children().to_vec(),
-        Outcome::Waiting(stop) | Outcome::Stopped(stop) => stop.children.iter().cloned().chain(recorded(parent)).collect(),
-        Outcome::Paused => recorded(parent).collect(),
+        Outcome::Waiting(stop) | Outcome::Stopped(stop) => {
+            stop.children.iter().cloned().chain(parent.recorded()).collect()
+        }
+        Outcome::Paused => parent.recorded().collect(),
     };
     listed.sort();
     listed.dedup();
-    let listed: Vec<Value> =
-        listed.iter().map(|child| json!({"apiVersion": child.api_version, "kind": child.kind, "name": child.name})).collect();
+    let listed: Vec<Value> = listed
+        .iter()
+        .map(|child| json!({"apiVersion": child.api_version, "kind": child.kind, "name": child.name}))
+        .collect();
     status.insert("observedGeneration".to_owned(), parent.generation.into());
     status.insert("children".to_owned(), listed.into());
     let conditions: Vec<Value> = conditions.iter().map(|said| with_times(said, parent)).collect();

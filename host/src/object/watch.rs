@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::Host;
 use super::children::ChildId;
+use super::host::Host;
 use super::kinds::{Kind, State, Unusable};
 use super::parents::{Parent, ParentKey};
 use super::queue::Lane;
@@ -57,7 +57,8 @@ async fn subscribe(host: Arc<Host>, role: Role, scope: usize) {
                 }
             }
             Ok(None) => {
-                let problem = format!("the API server serves no {} in version {}", kind.name(), kind.versions.join(" or "));
+                let problem =
+                    format!("the API server serves no {} in version {}", kind.name(), kind.versions.join(" or "));
                 move_to(&host, role, scope, State::Unusable(Unusable::Missing(problem)));
             }
             Err(problem) => move_to(&host, role, scope, State::Starting(Some(problem))),
@@ -128,7 +129,11 @@ fn move_to(host: &Host, role: Role, scope: usize, state: State) {
     }
 }
 
-fn parent_sink(host: Arc<Host>, index: usize, namespace: Option<String>) -> impl FnMut(WatchEvent<'_>) + Send + 'static {
+fn parent_sink(
+    host: Arc<Host>,
+    index: usize,
+    namespace: Option<String>,
+) -> impl FnMut(WatchEvent<'_>) + Send + 'static {
     let mut listed = HashSet::new();
     move |event| match event {
         WatchEvent::ListStarted => listed.clear(),
@@ -137,16 +142,17 @@ fn parent_sink(host: Arc<Host>, index: usize, namespace: Option<String>) -> impl
             parent_seen(&host, index, object);
         }
         WatchEvent::ListDone { .. } => {
-            for (key, _) in host.parents.retain(index, namespace.as_deref(), &listed) {
-                host.gone(&key);
+            // A worker that finds no parent forgets what it remembers of it.
+            for key in host.parents.retain(index, namespace.as_deref(), &listed) {
+                host.queue.add(key, Lane::Walk);
             }
             listed = HashSet::new();
         }
         WatchEvent::Changed(object) => parent_seen(&host, index, object),
         WatchEvent::Deleted(object) => {
             let key = key_of(object, index);
-            if host.parents.remove(&key, &object.uid).is_some() {
-                host.gone(&key);
+            if host.parents.remove(&key, &object.uid) {
+                host.queue.add(key, Lane::Walk);
             }
         }
     }
@@ -164,7 +170,9 @@ fn parent_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
                 host.queue.add(key, Lane::Walk);
             }
         }
-        Err(error) => tracing::error!(kind = kind.name(), namespace = %object.namespace, name = %object.name, "cannot be read: {error}"),
+        Err(error) => {
+            tracing::error!(kind = kind.name(), namespace = %object.namespace, name = %object.name, "cannot be read: {error}")
+        }
     }
 }
 

@@ -1,25 +1,53 @@
 //! Takes jobs and sees them through. A panic costs one object one attempt.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::host::Host;
-use super::outcome::Memory;
+use super::memory::Memory;
+use super::outcome::Outcome;
 use super::parents::{Parent, ParentKey};
 use super::queue::{Job, Lane};
+use super::report;
 use super::retry::Retry;
 use super::status::{self, Written};
-use super::{Next, report, walk};
+use super::walk::{Next, walk};
 use crate::metrics::Reconciled;
 
 /// After a panic, which says nothing of when it would pass.
 const AFTER_PANIC: Duration = Duration::from_secs(30);
 
-pub(crate) async fn work(host: Arc<Host>) {
+/// What workers know of the objects between two jobs.
+#[derive(Default)]
+struct Ledger {
+    entries: Mutex<HashMap<ParentKey, Entry>>,
+}
+
+#[derive(Default)]
+struct Entry {
+    memory: Memory,
+    /// Of the last walk that came to one.
+    outcome: Option<Outcome>,
+}
+
+pub(crate) fn start(host: &Arc<Host>, workers: usize, tasks: &mut JoinSet<()>) {
+    let ledger = Arc::new(Ledger::default());
+    for controller in &host.controllers {
+        controller.max_concurrent(workers);
+    }
+    for _ in 0..workers {
+        tasks.spawn(work(Arc::clone(host), Arc::clone(&ledger)));
+    }
+}
+
+async fn work(host: Arc<Host>, ledger: Arc<Ledger>) {
     loop {
         let job = host.queue.take().await;
         let started = Instant::now();
@@ -27,7 +55,7 @@ pub(crate) async fn work(host: Arc<Host>) {
         if let Some(metrics) = metrics {
             metrics.started();
         }
-        let result = AssertUnwindSafe(one(&host, &job)).catch_unwind().await.unwrap_or_else(|_| {
+        let result = AssertUnwindSafe(one(&host, &ledger, &job)).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(namespace = %job.key.namespace, name = %job.key.name, "panicked; tried again in {AFTER_PANIC:?}");
             host.queue.add_at(job.key.clone(), Lane::Walk, Instant::now() + AFTER_PANIC);
             Reconciled::Error
@@ -40,26 +68,30 @@ pub(crate) async fn work(host: Arc<Host>) {
     }
 }
 
-async fn one(host: &Host, job: &Job<ParentKey>) -> Reconciled {
+async fn one(host: &Host, ledger: &Ledger, job: &Job<ParentKey>) -> Reconciled {
     let key = &job.key;
     let Some(parent) = host.parents.get(key) else {
-        host.gone(key);
+        ledger.entries.lock().remove(key);
         return Reconciled::Success;
     };
-    let mut memory = host.memories.take(key, &parent.id.uid);
+    // Taken out while the object is in hand; one of the same name with another UID begins anew.
+    let known = ledger.entries.lock().remove(key).filter(|entry| entry.memory.uid == parent.id.uid);
+    let Entry { mut memory, mut outcome } = known
+        .unwrap_or_else(|| Entry { memory: Memory { uid: parent.id.uid.clone(), ..Memory::default() }, outcome: None });
     let result = match job.lane {
         Lane::Walk => {
-            let next = walk(host, key, &parent, &mut memory).await;
+            let next = walk(host, key, &parent, &mut memory, &mut outcome).await;
             plan(host, key, &parent, &mut memory, next)
         }
         Lane::Report => {
-            tell(host, key, &parent, &mut memory).await;
+            if let Some(outcome) = &outcome {
+                tell(host, key, &parent, &mut memory, outcome).await;
+            }
             Reconciled::Success
         }
     };
-    host.memories.put(key.clone(), memory);
-    if host.parents.get(key).is_none() {
-        host.gone(key);
+    if host.parents.get(key).is_some() {
+        ledger.entries.lock().insert(key.clone(), Entry { memory, outcome });
     }
     result
 }
@@ -98,10 +130,10 @@ fn plan(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, next
 }
 
 /// Status, then Event and log line.
-async fn tell(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory) {
+async fn tell(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, outcome: &Outcome) {
     let resource = host.kinds.parents.get(key.kind).and_then(super::kinds::Kind::resource);
     let Some(resource) = resource.filter(|_| !parent.deleting) else { return };
-    match status::write(host, key, parent, &resource, memory).await {
+    match status::write(host, key, parent, &resource, memory, outcome).await {
         Ok(Written::Held(until)) => host.queue.add_at(key.clone(), Lane::Report, until),
         Ok(Written::Gone) => return,
         Ok(Written::Unchanged | Written::Written | Written::NoSubresource) => memory.report.attempts = 0,

@@ -64,6 +64,3 @@ fn consistent(manifest: &Manifest) -> Result<(), DeclareError> {
 fn agree(holds: bool, field: &str, rule: &'static str) -> Result<(), DeclareError> {
     if holds { Ok(()) } else { Err(DeclareError::Manifest { field: field.to_owned(), rule }) }
 }
-
-#[cfg(test)]
-mod tests;

@@ -59,11 +59,7 @@ impl Engine {
     /// Blocks for as long as compiling takes: 50 ms for 70 kB, seconds for Python.
     pub fn compile(&self, bytes: &[u8], limits: PluginLimits) -> Result<Component, LoadError> {
         recognise(bytes).map_err(LoadError::ArtifactInvalid)?;
-        let component = wasmtime::component::Component::from_binary(self.wasmtime(), bytes).map_err(|error| {
-            let text = format!("{error:#}");
-            // What the validator says ends in a place in the file.
-            if text.contains("(at offset ") { LoadError::ArtifactInvalid(text) } else { LoadError::CompileFailed(text) }
-        })?;
+        let component = self.compiler().compile(self, bytes)?;
         let (guest, hooks) = contract::link(&component)?;
         // What stops the guest itself here, a start function that traps, `describe` will say.
         if let (Ok(Err(misfit)), _) = store::call(self, &limits, |store| guest.fits(store)) {

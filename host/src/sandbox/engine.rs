@@ -8,6 +8,7 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
+use super::compiler::Compiler;
 use crate::limits;
 
 #[derive(Debug, thiserror::Error)]
@@ -25,25 +26,40 @@ pub struct Engine {
 
 struct Inner {
     wasmtime: wasmtime::Engine,
+    kind: Kind,
+    compiler: Compiler,
     clock: Clock,
 }
 
 impl Engine {
-    /// For so many calls at one time. Compiled components of one engine run in no other.
+    /// For so many calls at one time, compiling in this process.
     pub fn new(workers: usize) -> Result<Self, EngineError> {
-        let wasmtime = match wasmtime::Engine::new(&pooling(workers)) {
-            Ok(engine) => engine,
+        Self::with_compiler(workers, Compiler::Here)
+    }
+
+    pub fn with_compiler(workers: usize, compiler: Compiler) -> Result<Self, EngineError> {
+        let (wasmtime, kind) = match wasmtime::Engine::new(&pooling(workers)) {
+            Ok(engine) => (engine, Kind::Pooling),
             // RLIMIT_AS, for instance: the pool is terabytes of address space, though never of memory.
             Err(error) => {
                 tracing::warn!(
                     error = %format!("{error:#}"),
                     "no address space for a pool of instances, plugins run slower without one"
                 );
-                wasmtime::Engine::new(&on_demand()).map_err(|error| EngineError::Unsupported(format!("{error:#}")))?
+                let engine = wasmtime::Engine::new(&on_demand());
+                (engine.map_err(|error| EngineError::Unsupported(format!("{error:#}")))?, Kind::OnDemand)
             }
         };
         let clock = Clock::start(wasmtime.clone())?;
-        Ok(Self { inner: Arc::new(Inner { wasmtime, clock }) })
+        Ok(Self { inner: Arc::new(Inner { wasmtime, kind, compiler, clock }) })
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.inner.kind
+    }
+
+    pub(super) fn compiler(&self) -> &Compiler {
+        &self.inner.compiler
     }
 
     pub(super) fn wasmtime(&self) -> &wasmtime::Engine {
@@ -55,6 +71,34 @@ impl Engine {
         self.inner.clock.begin();
         Running { clock: &self.inner.clock }
     }
+}
+
+/// How memory is laid out; what is compiled for one runs in no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Pooling,
+    OnDemand,
+}
+
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Pooling => "pooling",
+            Self::OnDemand => "on-demand",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Self {
+        if name == Self::OnDemand.name() { Self::OnDemand } else { Self::Pooling }
+    }
+}
+
+/// An engine that only compiles, for engines of this kind.
+pub(super) fn compiling(kind: Kind) -> wasmtime::Result<wasmtime::Engine> {
+    wasmtime::Engine::new(&match kind {
+        Kind::Pooling => common(),
+        Kind::OnDemand => on_demand(),
+    })
 }
 
 fn common() -> Config {

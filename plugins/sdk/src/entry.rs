@@ -26,6 +26,13 @@ pub fn render<P: Plugin>(request: contract::Request) -> Result<contract::Renderi
 /// A panic in wasm is a bare `unreachable`: say first what and where.
 fn log_panics() {
     if cfg!(target_family = "wasm") {
-        std::panic::set_hook(Box::new(|info| log::write(Level::Error, &info.to_string(), &[])));
+        std::panic::set_hook(Box::new(|panic| {
+            let what = panic.payload_as_str().unwrap_or("no message");
+            let line = match panic.location() {
+                Some(place) => format!("panicked at {place}: {what}"),
+                None => format!("panicked: {what}"),
+            };
+            log::write(Level::Error, &line, &[]);
+        }));
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -37,7 +36,7 @@ pub(super) struct Stream<F> {
 
 /// How one list or one watch ended.
 enum End {
-    /// A list at its end, a watch at the server's time-out: go on from this version at once.
+    /// A list at its end, a watch at the server's time-out or too quiet: go on from this version at once.
     Normal(String),
     /// Go on from this version, after a delay.
     Broken(String, ApiError),
@@ -125,10 +124,12 @@ impl<F: FnMut(WatchEvent<'_>) + Send> Stream<F> {
         let mut lines = Lines::default();
         let mut brought = false;
         let broken = loop {
-            let data = match next(&mut body, self.timing.silence).await {
-                Ok(Some(data)) => data,
-                Ok(None) => break None,
-                Err(kind) => break Some(self.error(kind)),
+            let data = match timeout(self.timing.silence, next(&mut body)).await {
+                Ok(Ok(Some(data))) => data,
+                Ok(Ok(None)) => break None,
+                Ok(Err(kind)) => break Some(self.error(kind)),
+                // Dead, or a kind so quiet that even bookmarks are rare: ask anew, which tells.
+                Err(_) => return End::Normal(version),
             };
             let read = lines.push(&data, |line| {
                 self.line(line, &mut version).map_err(Untrusted::Event)?;
@@ -236,9 +237,8 @@ impl From<TooLong> for Untrusted {
 }
 
 /// The next bytes of the stream, none at its end.
-async fn next(body: &mut ResponseBody, silence: Duration) -> Result<Option<Bytes>, ApiErrorKind> {
-    let frame = timeout(silence, body.frame()).await;
-    match frame.map_err(|_| ApiErrorKind::Timeout(silence))? {
+async fn next(body: &mut ResponseBody) -> Result<Option<Bytes>, ApiErrorKind> {
+    match body.frame().await {
         None => Ok(None),
         Some(Ok(frame)) => Ok(Some(frame.into_data().unwrap_or_default())),
         Some(Err(error)) => Err(ApiErrorKind::Connect(in_words(&*error))),

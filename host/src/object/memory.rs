@@ -1,0 +1,90 @@
+//! What is remembered of an object between two walks; gone with the object,
+//! and with the process: all of it can be found out again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::children::ChildId;
+use super::parents::Named;
+use super::retry::Retry;
+
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// Of this parent; one of the same name with another UID begins anew.
+    pub uid: String,
+    pub settled: Option<Settled>,
+    /// The request that can only be refused again.
+    pub refused: Option<u64>,
+    /// The reason of the last walk, if it failed, and how often it was the same.
+    pub failing: Option<String>,
+    pub attempts: u32,
+    /// Nothing of it has ever stood whole.
+    pub first: bool,
+    /// Made and not yet said.
+    pub made: Vec<Named>,
+    /// The revisions of the generated Secrets that were seen.
+    pub secrets: BTreeMap<String, String>,
+    /// Read them again though they are remembered.
+    pub secrets_unread: bool,
+    /// Render whether or not anything has changed.
+    pub render_once: bool,
+    /// When everything is looked at again.
+    pub resync_at: Option<Instant>,
+    /// Since when a child of an earlier parent stands in the way.
+    pub stale_since: Option<Instant>,
+    pub report: Reported,
+}
+
+/// Where a walk ended early.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stop {
+    pub reason: String,
+    pub message: String,
+    pub retry: Retry,
+    /// Children that stand, though others may not.
+    pub children: Vec<Named>,
+}
+
+/// What a complete walk was based on.
+pub(crate) struct Settled {
+    /// Hash of plugin, request and what the checks depend on.
+    pub request: u64,
+    pub children: Vec<SettledChild>,
+}
+
+pub(crate) struct SettledChild {
+    pub id: ChildId,
+    /// Of the rendering.
+    pub hash: Arc<str>,
+    /// Hash of our entry of managedFields, once all our paths were in it.
+    pub fields: u64,
+}
+
+/// What users were told last.
+#[derive(Default)]
+pub(crate) struct Reported {
+    /// The status as it was sent and as the server then had it.
+    pub status: Option<(Map<String, Value>, Map<String, Value>)>,
+    /// Hash of reason and note to when it was said by an Event.
+    pub events: HashMap<u64, Instant>,
+    /// What is still to be said.
+    pub news: Vec<News>,
+    /// Since when another, passing reason is held back.
+    pub held_since: Option<Instant>,
+    /// Failed status writes, one after the other.
+    pub attempts: u32,
+}
+
+/// One Event and one log line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct News {
+    pub warning: bool,
+    pub reason: String,
+    pub action: &'static str,
+    pub note: String,
+    /// Tells two occurrences with the same words apart.
+    pub occurrence: String,
+}
