@@ -11,18 +11,9 @@ use bindings::keelson::operator::{log, types};
 use lift::Lift;
 use lower::Lowered;
 
+mod bindings;
 mod lower;
 mod lift;
-
-#[allow(unreachable_pub, unused_qualifications, reason = "written by bindgen")]
-mod bindings {
-    wasmtime::component::bindgen!({
-        path: "../wit/operator-0.1.0",
-        world: "plugin",
-        // A request is copied into the guest from where it lies.
-        ownership: Borrowing { duplicate_if_necessary: true },
-    });
-}
 
 pub(super) const VERSION: &str = "0.1.0";
 const OPERATOR: &str = "keelson:operator/operator@0.1.0";
