@@ -9,6 +9,7 @@ MAKEFLAGS += --no-print-directory
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export KEELSON_BIN ?= $(TARGET)/release/keelson
 export KEELSON_PLUGINS ?= $(TARGET)/plugins
+export KEELSON_GUESTS ?= $(TARGET)/test-guests
 # cargo plans its own jobs: what make says about jobs is for the two builds that run side by side.
 cargo := env -u MAKEFLAGS -u MFLAGS cargo
 native = $(shell rustc -vV | sed -n 's/^host: //p')
@@ -34,21 +35,23 @@ control-plane: ## the programs of the local control plane, into the cache
 preflight: ## what is missing on this machine for make demo and make test
 	@tests/preflight.sh test
 
-.PHONY: test test-unit test-e2e test-image bench
+.PHONY: test test-unit test-e2e test-guests test-image bench
 test: ## unit and end-to-end tests
 	@tests/preflight.sh test
 	@$(MAKE) -j2 test-build control-plane
 	@$(MAKE) test-unit
 	@$(MAKE) test-e2e
 .PHONY: test-build
-test-build: build
+test-build: build test-guests
 	@$(cargo) test --release --workspace --locked --no-run
 	@$(cargo) test --release --workspace --locked --no-run --test e2e
 test-unit: build ## tests that need no cluster
 	@$(cargo) test --release --workspace --locked
 	@cd plugins && $(cargo) test --locked --target $(native)
-test-e2e: build control-plane ## tests on a real control plane (ARGS=case_01)
+test-e2e: build test-guests control-plane ## tests on a real control plane (ARGS=case_01)
 	@$(cargo) test --release --workspace --locked --test e2e -- $(ARGS)
+test-guests: build ## plugins that only tests use
+	@$(TARGET)/release/keelson-plugins-build --source tests/guests --out $(TARGET)/test-guests
 test-image: ## the image, run as a Pod would (root, buildah, musl-tools)
 	@tests/preflight.sh image
 	@tests/image/run.sh
@@ -65,10 +68,13 @@ image: dist ## the image (IMAGE=…, ENGINE=docker|podman|buildah)
 fmt: ## formats all code
 	@$(cargo) fmt --all
 	@cd plugins && $(cargo) fmt --all
+	@cd tests/guests && $(cargo) fmt --all
 lint: ## formatting and clippy, warnings refused
 	@$(cargo) fmt --all --check
 	@cd plugins && $(cargo) fmt --all --check
+	@cd tests/guests && $(cargo) fmt --all --check
 	@$(cargo) clippy --release --workspace --all-targets --locked -- -D warnings
 	@cd plugins && $(cargo) clippy --release --all-targets --locked --target $(native) -- -D warnings
+	@cd tests/guests && $(cargo) clippy --release --locked --target wasm32-unknown-unknown -- -D warnings
 deny: ## licences, bans and sources of the dependencies
 	@$(cargo) deny --all-features check licenses bans sources

@@ -16,6 +16,7 @@ if [ "$host" != "$target" ]; then
   export "CC_${target//-/_}=musl-gcc"
 fi
 
+export CARGO_INCREMENTAL=0 # what is shipped comes out the same, whatever was built before
 # The host alone (not --workspace): what is shipped has the features that it asks for itself.
 cargo build --release --locked -p keelson --target "$target"
 program=$target_dir/$target/release/keelson

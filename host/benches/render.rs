@@ -45,7 +45,9 @@ fn render(criterion: &mut Criterion) {
     });
     group.bench_function("natively", |bencher| bencher.iter_custom(|times| native.render(times)));
     group.finish();
-    criterion.bench_function("compile mongo", |bencher| {
+    let mut group = criterion.benchmark_group("compile mongo");
+    group.sample_size(10);
+    group.bench_function("in this process", |bencher| {
         bencher.iter(|| engine.compile(&wasm, PluginLimits::default()).unwrap());
     });
 }

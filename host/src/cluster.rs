@@ -3,14 +3,19 @@
 
 pub mod error;
 pub mod resource;
+mod json;
 pub mod meta;
 pub mod backoff;
 pub mod config;
 pub mod transport;
 pub mod client;
+mod read;
+mod write;
 pub mod watcher;
 #[cfg(test)]
 pub(crate) mod fake;
+#[cfg(test)]
+mod tests;
 
 pub use client::Api;
 pub use config::ConnectError;

@@ -230,7 +230,7 @@ impl Metrics {
         RestMetrics { metrics: self.clone(), host: host.into() }
     }
 
-    /// The state that the watch of a kind (`pods`, `databases.zalando.org`) has moved to.
+    /// The state that the watch of a kind (`pods`, `widgets.example.org`) has moved to.
     pub fn watch_state(&self, kind: &str, from: Option<&'static str>, to: Option<&'static str>) {
         let kind: Arc<str> = kind.into();
         let gauge = |state| self.0.watch_state.get_or_create_owned(&WatchState { kind: kind.clone(), state });

@@ -8,6 +8,7 @@
 //! `Verified` that `compile` takes.
 
 pub mod document;
+pub mod crd;
 pub mod source;
 pub mod verify;
 pub mod compile;

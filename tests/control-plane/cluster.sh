@@ -66,7 +66,8 @@ serve() {
     --service-account-issuer https://kubernetes.default.svc --service-cluster-ip-range 10.96.0.0/16 \
     --token-auth-file "$run/tokens.csv" --authorization-mode Node,RBAC --allow-privileged \
     --enable-admission-plugins OwnerReferencesPermissionEnforcement \
-    --audit-policy-file "$here/audit.yaml" --audit-log-path "$run/audit.log" "${api_flags[@]+"${api_flags[@]}"}"
+    --audit-policy-file "$here/audit.yaml" --audit-log-path "$run/audit.log" --audit-log-maxsize 4000 \
+    "${api_flags[@]+"${api_flags[@]}"}"
   local i
   for i in $(seq 300); do
     if [ -s "$run/pki/apiserver.crt" ] && [ ! -f "$run/kubeconfig" ]; then

@@ -44,9 +44,12 @@ pub(crate) async fn a_wait_that_ends_says_what_it_saw(case: Case) -> Outcome {
 
 pub(crate) async fn calls_are_counted_by_user(case: Case) -> Outcome {
     case.apply(POD_A).await?;
-    let admin = case.cluster.calls()?.user("admin").filter(|call| call.namespace == case.namespace);
-    let pods = admin.resource("pods").writes().filter(|call| call.uri.contains("fieldManager=test"));
-    ensure!(pods.len() == 1, "one apply was made, the log has {pods:?}");
+    let applies = || -> anyhow::Result<Calls> {
+        let admin = case.cluster.calls()?.user("admin").filter(|call| call.namespace == case.namespace);
+        Ok(admin.resource("pods").writes().filter(|call| call.uri.contains("fieldManager=test")))
+    };
+    case.until("the apply to be in the log", seconds(5), async || Ok(!applies()?.is_empty())).await?;
+    ensure!(applies()?.len() == 1, "one apply was made, the log has {:?}", applies()?);
     ensure!(case.calls()?.is_empty(), "no host runs, yet {:?}", case.calls()?);
     Ok(())
 }

@@ -3,7 +3,7 @@
 # capabilities and no way to new ones, root file system read-only, process 1 of a PID namespace, nothing in the
 # environment but what is given. Host network, since the API server listens on loopback.
 #
-# usage: unshare --mount --pid --fork --kill-child container.sh ROOT [-m DIR:PATH[:ro]]… [-e NAME=VALUE]… -- ARG…
+# usage: unshare --mount --pid --fork container.sh ROOT [-m DIR:PATH[:ro]]… [-e NAME=VALUE]… -- ARG…
 set -euo pipefail
 root=$1; shift
 variables=()

@@ -16,6 +16,7 @@ use crate::audit::Calls;
 use crate::cluster::{CASE_LABEL, Cluster};
 use crate::host::{HOST_USER, HostBuilder};
 use crate::object::{DATABASE, EVENT, Kind, NAMESPACE, Object, POD, SECRET, SERVICE};
+use crate::probe::{Probe, SCRIPT};
 use crate::proxy::FaultProxy;
 use crate::{Outcome, paths};
 
@@ -71,6 +72,13 @@ impl Case {
             let file = file?.path();
             std::fs::copy(&file, to.join(file.file_name().unwrap_or_default()))?;
         }
+        Ok(to)
+    }
+
+    /// A folder of these probes alone.
+    pub fn probes(&self, probes: &[Probe]) -> anyhow::Result<PathBuf> {
+        let to = self.dir.join("probes");
+        probes.iter().try_for_each(|probe| probe.write(&to))?;
         Ok(to)
     }
 
@@ -142,6 +150,13 @@ impl Case {
     pub async fn apply_database(&self, name: &str, kind: &str) -> anyhow::Result<Object> {
         let database = json!({"apiVersion": DATABASE.api_version, "kind": DATABASE.kind,
             "metadata": {"name": name}, "spec": {"type": kind}});
+        self.apply(&database.to_string()).await
+    }
+
+    /// A Database with a script of its own for the probe that serves it; again: with another. Not waited for.
+    pub async fn scripted(&self, name: &str, kind: &str, script: &Value) -> anyhow::Result<Object> {
+        let database = json!({"apiVersion": DATABASE.api_version, "kind": DATABASE.kind,
+            "metadata": {"name": name, "annotations": {SCRIPT: script.to_string()}}, "spec": {"type": kind}});
         self.apply(&database.to_string()).await
     }
 

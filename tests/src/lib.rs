@@ -18,7 +18,10 @@
 //! `private`: it gets a control plane of its own, one such test at a time. Whatever a test started ends with it. Where
 //! one fails, the host's log and the namespace's objects are shown.
 //!
-//! Environment: `KEELSON_BIN`, `KEELSON_PLUGINS` (default: what is beside the test program in the target folder),
+//! For guests that misbehave, or render what a test wants, see [`probe`].
+//!
+//! Environment: `KEELSON_BIN`, `KEELSON_PLUGINS`, `KEELSON_GUESTS` (default: what is beside the test program in the
+//! target folder),
 //! `KEELSON_CACHE` and `KUBEBUILDER_ASSETS` (the control plane's programs), `KEELSON_TESTS_DIR` (logs and state).
 
 mod paths;
@@ -28,6 +31,7 @@ mod cluster;
 mod case;
 mod host;
 mod metrics;
+pub mod probe;
 mod proxy;
 mod runner;
 
@@ -39,7 +43,8 @@ pub use metrics::Metrics;
 pub use object::{
     Condition, DATABASE, DEPLOYMENT, ENDPOINT_SLICE, EVENT, Kind, NAMESPACE, Object, POD, SECRET, SERVICE,
 };
-pub use paths::{binary, plugins, repository};
+pub use paths::{binary, guests, plugins, repository};
+pub use probe::Probe;
 pub use proxy::{Fault, FaultProxy, Match};
 pub use runner::{Test, run};
 

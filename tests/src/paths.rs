@@ -19,6 +19,11 @@ pub fn plugins() -> PathBuf {
     from_environment("KEELSON_PLUGINS", "plugins")
 }
 
+/// The guests of the tests: `make test-guests`.
+pub fn guests() -> PathBuf {
+    from_environment("KEELSON_GUESTS", "test-guests")
+}
+
 /// A folder of this run for `name`; what runs that have ended left behind is removed first, by their own script.
 pub(crate) fn state(name: &str) -> anyhow::Result<PathBuf> {
     let all = from_environment("KEELSON_TESTS_DIR", "keelson-tests");

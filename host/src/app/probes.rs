@@ -101,9 +101,9 @@ mod tests {
         let (address, task) = serve(address, || "m 1\n# EOF\n".to_owned(), readiness.clone()).await.unwrap();
         assert_ne!(address.port(), 0);
         assert!(ask(address, "/readyz").await.contains("503 Service Unavailable"));
-        readiness.ask(|| vec!["watch of pods: forbidden".to_owned(), "plugin mongo: not tried".to_owned()]);
+        readiness.ask(|| vec!["watch of pods: forbidden".to_owned(), "plugin x: not tried".to_owned()]);
         let answer = ask(address, "/readyz").await;
-        assert!(answer.ends_with("plugin mongo: not tried\nwatch of pods: forbidden\n"), "{answer}");
+        assert!(answer.ends_with("plugin x: not tried\nwatch of pods: forbidden\n"), "{answer}");
         readiness.ask(Vec::new);
         assert!(ask(address, "/readyz").await.contains("200 OK"));
         assert!(ask(address, "/healthz").await.contains("200 OK"));

@@ -180,7 +180,7 @@ impl Kind {
         *self.resource.write() = resource.map(Arc::new);
     }
 
-    /// As users write it: `databases.zalando.org`.
+    /// As users write it: `widgets.example.org`.
     pub(crate) fn name(&self) -> String {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }

@@ -4,8 +4,6 @@
 //! (`plugins.keelson.dev`, printed by `keelson crd`). What is not known is
 //! refused by name: a grant that is misspelt must not be a grant that is missing.
 
-mod crd;
-
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
@@ -15,8 +13,6 @@ use serde_json::{Map, Value};
 use crate::check::{Grant, GrantedParent, Strategy, syntax};
 use crate::limits::PluginLimits;
 use crate::names;
-
-pub use crd::crd;
 
 /// Which component serves, why its bytes are trusted, and what it may do.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,11 +8,11 @@
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::component::LoadError;
-use super::engine::{self, Engine};
+use super::engine::{self, Compiler, Engine};
+use super::model::LoadError;
 use crate::limits;
 
 /// The hidden command that a child is started with.
@@ -21,29 +21,13 @@ const COMPILED: u8 = b'C';
 const INVALID: u8 = b'I';
 const FAILED: u8 = b'F';
 
-/// Where components are compiled.
-#[derive(Clone, Debug)]
-pub enum Compiler {
-    /// In this process, for commands that end soon.
-    Here,
-    /// In a child that runs this program, which must know [`CHILD_COMMAND`].
-    Child(PathBuf),
-}
-
-impl Compiler {
-    /// A child of the program that is running.
-    pub fn child_of_this_program() -> Self {
-        Self::Child("/proc/self/exe".into())
-    }
-
-    /// Blocks until it is done.
-    pub(super) fn compile(&self, engine: &Engine, bytes: &[u8]) -> Result<wasmtime::component::Component, LoadError> {
-        match self {
-            Self::Here => {
-                wasmtime::component::Component::from_binary(engine.wasmtime(), bytes).map_err(|error| refusal(&error))
-            }
-            Self::Child(program) => load(engine, &in_child(program, engine.kind(), bytes)?),
+/// Blocks until it is done.
+pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<wasmtime::component::Component, LoadError> {
+    match engine.compiler() {
+        Compiler::Here => {
+            wasmtime::component::Component::from_binary(engine.wasmtime(), bytes).map_err(|error| refusal(&error))
         }
+        Compiler::Child(program) => load(engine, &in_child(program, engine.kind(), bytes)?),
     }
 }
 

@@ -3,39 +3,12 @@
 
 use std::sync::Arc;
 
+use super::compiler;
 use super::contract::{self, Guest};
 use super::engine::Engine;
-use super::model::{CallError, Manifest, Rendered, Request, Usage};
+use super::model::{CallError, Hooks, LoadError, Manifest, Rendered, Request, Usage};
 use super::store;
 use crate::limits::{self, PluginLimits};
-
-/// Why bytes are no plugin.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    #[error("the file is not a plugin: {0}")]
-    ArtifactInvalid(String),
-    #[error("the plugin imports {import}, which does not exist here: {fix}")]
-    ImportDenied { import: String, fix: String },
-    #[error("the plugin does not compile: {0}")]
-    CompileFailed(String),
-}
-
-impl LoadError {
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Self::ArtifactInvalid(_) => "ArtifactInvalid",
-            Self::ImportDenied { .. } => "ImportDenied",
-            Self::CompileFailed(_) => "CompileFailed",
-        }
-    }
-}
-
-/// The optional interfaces that a plugin exports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Hooks {
-    pub finalizer: bool,
-    pub relations: bool,
-}
 
 #[derive(Clone)]
 pub struct Component {
@@ -59,7 +32,7 @@ impl Engine {
     /// Blocks for as long as compiling takes: 50 ms for 70 kB, seconds for Python.
     pub fn compile(&self, bytes: &[u8], limits: PluginLimits) -> Result<Component, LoadError> {
         recognise(bytes).map_err(LoadError::ArtifactInvalid)?;
-        let component = self.compiler().compile(self, bytes)?;
+        let component = compiler::compile(self, bytes)?;
         let (guest, hooks) = contract::link(&component)?;
         // What stops the guest itself here, a start function that traps, `describe` will say.
         if let (Ok(Err(misfit)), _) = store::call(self, &limits, |store| guest.fits(store)) {

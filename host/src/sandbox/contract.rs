@@ -4,9 +4,8 @@
 use wasmtime::Store;
 use wasmtime::component::types::ComponentItem;
 
-use super::component::{Hooks, LoadError};
 use super::imports::{self, same_track};
-use super::model::{Manifest, Rendered, Request};
+use super::model::{Hooks, LoadError, Manifest, Rendered, Request};
 use super::store::{State, Stop};
 
 mod v0_1;

@@ -1,6 +1,7 @@
 //! The wasmtime engine and its epoch clock, made together: no store can be made
 //! for which nothing ticks, and the clock stops with the last user of the engine.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -8,7 +9,6 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
-use super::compiler::Compiler;
 use crate::limits;
 
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +17,15 @@ pub enum EngineError {
     Unsupported(String),
     #[error("the clock of the sandbox did not start: {0}")]
     Clock(#[from] std::io::Error),
+}
+
+/// Where components are compiled.
+#[derive(Clone, Debug)]
+pub enum Compiler {
+    /// In this process, for commands that end soon.
+    Here,
+    /// In a child that runs this program, which must know the compiler's command.
+    Child(PathBuf),
 }
 
 #[derive(Clone)]
@@ -29,6 +38,13 @@ struct Inner {
     kind: Kind,
     compiler: Compiler,
     clock: Clock,
+}
+
+impl Compiler {
+    /// A child of the program that is running.
+    pub fn child_of_this_program() -> Self {
+        Self::Child("/proc/self/exe".into())
+    }
 }
 
 impl Engine {

@@ -7,6 +7,34 @@ use serde_json::{Map, Value};
 
 use crate::limits::PluginLimits;
 
+/// Why bytes are no plugin.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error("the file is not a plugin: {0}")]
+    ArtifactInvalid(String),
+    #[error("the plugin imports {import}, which does not exist here: {fix}")]
+    ImportDenied { import: String, fix: String },
+    #[error("the plugin does not compile: {0}")]
+    CompileFailed(String),
+}
+
+impl LoadError {
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::ArtifactInvalid(_) => "ArtifactInvalid",
+            Self::ImportDenied { .. } => "ImportDenied",
+            Self::CompileFailed(_) => "CompileFailed",
+        }
+    }
+}
+
+/// The optional interfaces that a plugin exports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hooks {
+    pub finalizer: bool,
+    pub relations: bool,
+}
+
 /// What `describe` returned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {

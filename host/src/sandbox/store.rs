@@ -8,7 +8,7 @@ use std::time::Instant;
 use wasmtime::{ResourceLimiter, Store, Trap};
 
 use super::engine::Engine;
-use super::imports::Log;
+use super::log::Log;
 use super::model::{CallError, Usage};
 use crate::limits::{self, PluginLimits};
 

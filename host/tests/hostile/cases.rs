@@ -24,8 +24,9 @@ use Stopped::{Describe, Load, Render};
 const LOOP: &str = "(loop $l (br $l))";
 const OPERATOR: &str = "keelson:operator/operator";
 
+/// The defaults, but on a busy machine too it is not the clock that strikes first.
 fn limits() -> PluginLimits {
-    PluginLimits::default()
+    PluginLimits { wall_milliseconds: 60_000, ..PluginLimits::default() }
 }
 
 /// A guest that differs from the healthy one in this.
@@ -320,7 +321,7 @@ fn output() -> Vec<Case> {
             it.returns(&Result { conditions, ..Result::default() });
         }),
         Case {
-            bytes: encode(&Guest::default().module().replace("(local.get $at))\n", "(i32.const -16))\n")),
+            bytes: encode(&Guest::default().module().replace("(local.get $at))\n", "(i32.const -16))\n"), "plugin"),
             ..guest("realloc that gives what is not there", Render("OutputInvalid", "realloc"), |_| {})
         },
     ]

@@ -1,6 +1,10 @@
 //! The plugin's code without a sandbox, for the host's bench: for each number
 //! read from standard input renders so often and answers in nanoseconds.
 
+#[path = "../src/lib.rs"]
+#[allow(dead_code, unused_imports, unreachable_pub, reason = "a cdylib cannot be linked, so it is taken in as it is")]
+mod mongo;
+
 use keelson_sdk::contract::{Label, Request};
 use std::hint::black_box;
 use std::io::BufRead;

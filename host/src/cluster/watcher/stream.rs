@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 use tokio::sync::watch as cell;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::event::{Timing, Watch, WatchEvent, WatchProblem, WatchState};
 use super::lines::{Lines, TooLong};
-use super::{Timing, Watch, WatchEvent, WatchProblem, WatchState};
 use crate::cluster::backoff::{Backoff, spread};
 use crate::cluster::client::Api;
 use crate::cluster::error::{ApiError, ApiErrorKind, Refusal, in_words};

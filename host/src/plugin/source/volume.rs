@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
-use super::{DocumentFile, FileError, FileRule, SourceError};
+use super::file::{DocumentFile, FileError, FileRule, SourceError};
 use crate::limits::{COMPONENT_BYTES, DOCUMENT_BYTES};
 
 const COMPONENT_FIELD: &str = "spec.source.file.path: ";

@@ -4,26 +4,16 @@
 use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre, Linker, TypedFunc};
 
-use super::super::component::LoadError;
 use super::super::imports;
-use super::super::model::{CallError, Manifest, Rendered, Request};
+use super::super::model::{CallError, LoadError, Manifest, Rendered, Request};
 use super::super::store::{State, Stop};
 use bindings::keelson::operator::{log, types};
 use lift::Lift;
 use lower::Lowered;
 
+mod bindings;
 mod lower;
 mod lift;
-
-#[allow(unreachable_pub, unused_qualifications, reason = "written by bindgen")]
-mod bindings {
-    wasmtime::component::bindgen!({
-        path: "../wit/operator-0.1.0",
-        world: "plugin",
-        // A request is copied into the guest from where it lies.
-        ownership: Borrowing { duplicate_if_necessary: true },
-    });
-}
 
 pub(super) const VERSION: &str = "0.1.0";
 const OPERATOR: &str = "keelson:operator/operator@0.1.0";

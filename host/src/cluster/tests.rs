@@ -1,7 +1,11 @@
+//! Every kind of call, against a scripted server.
+
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use super::*;
-use crate::cluster::fake::{DEADLINE, Fake, pods};
+use super::Resource;
+use super::fake::{DEADLINE, Fake, pods};
 
 fn databases() -> Resource {
     Resource {

@@ -3,7 +3,7 @@
 use kube::CustomResourceExt;
 use serde_json::Value;
 
-use super::PluginObject;
+use super::document::PluginObject;
 
 const HEADER: &str = "\
 # The host's own kind: the documents that install plugins. Written by `keelson crd`.

@@ -1,0 +1,96 @@
+//! What is written. Every write is conditional or names its field manager; none is repeated here.
+
+use bytes::Bytes;
+use http::{HeaderValue, Method};
+use serde::Serialize;
+
+use super::client::{Api, JSON, at, parameter};
+use super::error::{ApiError, ApiErrorKind};
+use super::resource::Resource;
+use crate::limits;
+
+/// JSON is YAML.
+const APPLY: HeaderValue = HeaderValue::from_static("application/apply-patch+yaml");
+
+impl Api {
+    /// Server-side apply, forced.
+    pub async fn apply(
+        &self,
+        resource: &Resource,
+        subresource: Option<&str>,
+        namespace: Option<&str>,
+        name: &str,
+        manager: &str,
+        body: Vec<u8>,
+    ) -> Result<Bytes, ApiError> {
+        let call = || format!("apply {}", resource.describe(namespace, Some(name), subresource));
+        let mut uri = resource.path(namespace, Some(name), subresource);
+        uri.push_str("?force=true");
+        parameter(&mut uri, "fieldManager", manager);
+        let answer =
+            self.call(Method::PATCH, uri, Some((APPLY, body)), limits::ANSWER_BYTES).await.map_err(at(call))?;
+        let verb = if subresource.is_none() { "apply" } else { "apply-subresource" };
+        self.wrote(resource, verb);
+        Ok(answer)
+    }
+
+    pub async fn create(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        manager: &str,
+        body: Vec<u8>,
+    ) -> Result<Bytes, ApiError> {
+        let call = || format!("create {}", resource.describe(namespace, None, None));
+        let mut uri = resource.path(namespace, None, None);
+        uri.push('?');
+        parameter(&mut uri, "fieldManager", manager);
+        let answer = self.call(Method::POST, uri, Some((JSON, body)), limits::ANSWER_BYTES).await.map_err(at(call))?;
+        self.wrote(resource, "create");
+        Ok(answer)
+    }
+
+    /// Deletes exactly this object (uid), where asked exactly this state of it (resourceVersion). A 404 is an error.
+    pub async fn delete(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+        (uid, resource_version): (&str, Option<&str>),
+    ) -> Result<(), ApiError> {
+        let call = || format!("delete {}", resource.describe(namespace, Some(name), None));
+        let options = DeleteOptions {
+            api_version: "v1",
+            kind: "DeleteOptions",
+            propagation_policy: "Background",
+            preconditions: Preconditions { uid, resource_version },
+        };
+        let body =
+            serde_json::to_vec(&options).map_err(|error| ApiErrorKind::Decode(error.to_string())).map_err(at(call))?;
+        let uri = resource.path(namespace, Some(name), None);
+        self.call(Method::DELETE, uri, Some((JSON, body)), limits::ANSWER_BYTES).await.map_err(at(call))?;
+        self.wrote(resource, "delete");
+        Ok(())
+    }
+
+    fn wrote(&self, resource: &Resource, verb: &'static str) {
+        self.metrics().wrote(&resource.dotted(), verb);
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeleteOptions<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    propagation_policy: &'a str,
+    preconditions: Preconditions<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Preconditions<'a> {
+    uid: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_version: Option<&'a str>,
+}

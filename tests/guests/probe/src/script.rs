@@ -1,0 +1,194 @@
+//! What a test may ask for. Everything is optional; without `children` they are kept.
+//!
+//! In texts of children and status `{name}` and `{namespace}` stand for the parent's, `{/JSON/POINTER}` for any value
+//! of it, and `{fill:N}` for N letters; a text that is just `{selector}` becomes the object of the selector labels.
+
+use keelson_sdk::contract;
+use keelson_sdk::serde_json::{self, Map, Value};
+use serde::Deserialize;
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct Script {
+    children: Option<Vec<Value>>,
+    /// Further children as they are, JSON or not.
+    raw: Vec<String>,
+    /// No children, on purpose.
+    none: bool,
+    secrets: Vec<Secret>,
+    status: Map<String, Value>,
+    conditions: Vec<Condition>,
+    not_ready: Option<Explanation>,
+    look_again_after: Option<u32>,
+    /// Instead of a rendering.
+    fail: Option<Failure>,
+    pub(crate) log: Vec<String>,
+    /// Instead of an answer.
+    pub(crate) act: Option<Act>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Act {
+    Trap,
+    Loop,
+    Allocate,
+}
+
+/// A Secret with one random key.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Secret {
+    name: String,
+    key: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Condition {
+    r#type: String,
+    status: bool,
+    reason: String,
+    message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Explanation {
+    reason: String,
+    message: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Failure {
+    class: Class,
+    reason: String,
+    message: String,
+    fields: Vec<String>,
+    allowed: Vec<String>,
+    remedy: Option<String>,
+    retry_after: Option<u32>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+enum Class {
+    #[default]
+    Invalid,
+    NotYet,
+    Internal,
+}
+
+pub(crate) fn unreadable(error: &serde_json::Error) -> contract::Failure {
+    let failure = Failure { reason: "BadScript".to_owned(), message: error.to_string(), ..Failure::default() };
+    failure.into()
+}
+
+impl Script {
+    pub(crate) fn play(
+        self,
+        parent: &Value,
+        request: &contract::Request,
+    ) -> Result<contract::Rendering, contract::Failure> {
+        if let Some(fail) = self.fail {
+            return Err(fail.into());
+        }
+        let fill = |mut value: Value| {
+            fill(&mut value, parent, request);
+            value
+        };
+        let child = |object: String| contract::Child { object, retain: None, strategy: None };
+        let raw = self.raw.into_iter().map(child);
+        let children = match self.children {
+            Some(children) => contract::Children::Exactly(
+                children.into_iter().map(|object| child(fill(object).to_string())).chain(raw).collect(),
+            ),
+            None if raw.len() > 0 => contract::Children::Exactly(raw.collect()),
+            None if self.none => contract::Children::None,
+            None => contract::Children::Keep,
+        };
+        let status = (!self.status.is_empty()).then(|| fill(Value::Object(self.status)).to_string());
+        let ready = match self.not_ready {
+            Some(Explanation { reason, message }) => {
+                contract::Readiness::NotReady(contract::Explanation { reason, message })
+            }
+            None => contract::Readiness::Auto,
+        };
+        Ok(contract::Rendering {
+            children,
+            secrets: self.secrets.into_iter().map(|secret| secret.generated(parent, request)).collect(),
+            status,
+            conditions: self.conditions.into_iter().map(Into::into).collect(),
+            ready,
+            look_again_after: self.look_again_after,
+        })
+    }
+}
+
+/// Puts values in the place of `{…}`, in all texts of a value.
+fn fill(value: &mut Value, parent: &Value, request: &contract::Request) {
+    match value {
+        Value::String(text) if text == "{selector}" => {
+            let labels = request.selector_labels.iter();
+            *value = labels.map(|label| (label.key.clone(), Value::from(label.value.as_str()))).collect();
+        }
+        Value::String(text) if text.contains('{') => *text = filled(text, parent),
+        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, parent, request)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| fill(field, parent, request)),
+        _ => {}
+    }
+}
+
+fn filled(text: &str, parent: &Value) -> String {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, (word, after))) = rest.split_once('{').and_then(|(b, a)| Some((b, a.split_once('}')?))) {
+        filled += before;
+        rest = after;
+        let pointer = match word {
+            "name" | "namespace" => format!("/metadata/{word}"),
+            _ => word.to_owned(),
+        };
+        match (word.strip_prefix("fill:").and_then(|n| n.parse().ok()), parent.pointer(&pointer)) {
+            (Some(letters), _) => filled += &"x".repeat(letters),
+            (None, Some(Value::String(value))) => filled += value,
+            (None, Some(value)) => filled += &value.to_string(),
+            (None, None) => filled += &format!("{{{word}}}"),
+        }
+    }
+    filled + rest
+}
+
+impl Secret {
+    fn generated(self, parent: &Value, request: &contract::Request) -> contract::GeneratedSecret {
+        let mut name = Value::String(self.name);
+        fill(&mut name, parent, request);
+        let value = contract::SecretValue::Random(contract::RandomText { length: 24, alphabet: None });
+        contract::GeneratedSecret {
+            name: name.as_str().unwrap_or_default().to_owned(),
+            keys: vec![contract::SecretKey { name: self.key, value }],
+            secret_type: None,
+            retain: None,
+        }
+    }
+}
+
+impl From<Condition> for contract::Condition {
+    fn from(Condition { r#type, status, reason, message }: Condition) -> Self {
+        let status = if status { contract::ConditionStatus::True } else { contract::ConditionStatus::False };
+        Self { type_: r#type, status, reason, message }
+    }
+}
+
+impl From<Failure> for contract::Failure {
+    fn from(failure: Failure) -> Self {
+        let Failure { class, reason, message, fields, allowed, remedy, retry_after } = failure;
+        let class = match class {
+            Class::Invalid => contract::FailureClass::Invalid,
+            Class::NotYet => contract::FailureClass::NotYet,
+            Class::Internal => contract::FailureClass::Internal,
+        };
+        Self { class, reason, message, fields, allowed, remedy, retry_after }
+    }
+}

@@ -1,0 +1,127 @@
+//! The probe: a plugin that is and renders what a test says (guest: tests/guests/probe).
+//!
+//! ```ignore
+//! let folder = case.probes(&[Probe::new("probe", "mongo").script(json!({"children": [probe::pod(), probe::service()]}))])?;
+//! let _host = case.host().plugins(&folder).start().await?;
+//! case.scripted("bad", "mongo", &json!({"act": "trap"})).await?; // this object's own script
+//! ```
+//!
+//! A *script* says what a render answers: `children` (a list), `raw` (children as text, JSON or not), `none`, `secrets`
+//! (`{name, key}`), `status`, `conditions`, `notReady`, `lookAgainAfter`, `fail` (`{class: invalid | not-yet | internal,
+//! reason, message, fields, allowed, remedy, retryAfter}`), `log`, `act` (`trap`, `loop`, `allocate`). In its texts
+//! `{name}`, `{namespace}`, `{/JSON/POINTER}` stand for values of the parent, `{fill:N}` for N letters, and the text
+//! `{selector}` for the selector labels. It is the plugin's configuration, or an object's annotation
+//! `keelson.test/script`, which a test can change while the host runs: that is a new rendering of the same object.
+
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+
+use crate::object::{DATABASE, Kind, POD, SERVICE};
+use crate::{Outcome, paths};
+
+/// The annotation of an object that scripts it alone.
+pub const SCRIPT: &str = "keelson.test/script";
+
+/// The slot in the component: this mark, then the manifest, padded to so many bytes.
+const MARK: &[u8] = b"keelson-manifest";
+const SLOT: usize = 4096;
+
+/// A Plugin document with its component, not written yet.
+#[derive(Clone)]
+pub struct Probe {
+    name: String,
+    manifest: Value,
+    spec: Value,
+}
+
+/// A Pod of the parent's name.
+pub fn pod() -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "{name}", "labels": {"app": "db"}},
+        "spec": {"containers": [{"name": "c", "image": "mongo:4.0"}]}})
+}
+
+/// A Service of the parent's name, before its Pod.
+pub fn service() -> Value {
+    json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "{name}"},
+        "spec": {"selector": "{selector}", "ports": [{"port": 80}]}})
+}
+
+impl Probe {
+    /// Serves the Databases of this `spec.type`, and may make Pods and Services.
+    pub fn new(name: &str, database_type: &str) -> Self {
+        let (group, version) = DATABASE.api_version.split_once('/').unwrap_or_default();
+        let discriminator = json!({"path": "/spec/type", "value": database_type});
+        let serves = json!({"group": group, "kind": DATABASE.kind, "discriminator": discriminator});
+        let served = json!({"group": group, "versions": [version], "kind": DATABASE.kind, "plural": DATABASE.plural,
+            "discriminator": discriminator});
+        Self {
+            name: name.to_owned(),
+            manifest: json!({"name": name, "version": "0.0.0", "serves": [served]}),
+            spec: json!({"source": {"file": {"path": format!("{name}.wasm")}}, "trust": {"unsigned": true},
+                "grant": {"serves": [serves], "namespaces": ["*"]}}),
+        }
+        .children(&[POD, SERVICE])
+    }
+
+    /// May make these kinds, by manifest and by grant. The shipped ServiceAccount has rights on Pods and Services only.
+    pub fn children(mut self, kinds: &[Kind]) -> Self {
+        let split = |kind: &Kind| kind.api_version.split_once('/').unwrap_or(("", kind.api_version));
+        let declared = kinds.iter().map(
+            |kind| json!({"group": split(kind).0, "version": split(kind).1, "kind": kind.kind, "plural": kind.plural}),
+        );
+        let granted = kinds.iter().map(|kind| json!({"group": split(kind).0, "kind": kind.kind}));
+        merge(&mut self.manifest, &json!({"children": declared.collect::<Vec<_>>()}));
+        merge(&mut self.spec, &json!({"grant": {"children": granted.collect::<Vec<_>>()}}));
+        self
+    }
+
+    /// What it renders for objects without a script of their own.
+    pub fn script(self, script: Value) -> Self {
+        self.spec(&json!({"config": script}))
+    }
+
+    /// A merge patch over the document's `spec`: limits, grant, trust, …
+    pub fn spec(mut self, patch: &Value) -> Self {
+        merge(&mut self.spec, patch);
+        self
+    }
+
+    /// A merge patch over what it says that it is; `{"act": "loop"}` never says it.
+    pub fn manifest(mut self, patch: &Value) -> Self {
+        merge(&mut self.manifest, patch);
+        self
+    }
+
+    /// `NAME.wasm` and `NAME.yaml` into a folder of plugins.
+    pub fn write(&self, folder: &Path) -> Outcome {
+        let guest = paths::guests().join("probe.wasm");
+        let mut component =
+            std::fs::read(&guest).with_context(|| format!("no guest at {}: make test-guests", guest.display()))?;
+        let manifest = self.manifest.to_string();
+        let at = component.windows(MARK.len()).position(|bytes| bytes == MARK).context("the probe has no slot")?;
+        let room = component.get_mut(at + MARK.len()..at + SLOT).context("the probe's slot is cut")?;
+        ensure!(manifest.len() <= room.len(), "a manifest of {} bytes", manifest.len());
+        room.fill(b' ');
+        room.iter_mut().zip(manifest.bytes()).for_each(|(to, from)| *to = from);
+        std::fs::create_dir_all(folder)?;
+        std::fs::write(folder.join(format!("{}.wasm", self.name)), component)?;
+        let document = json!({"apiVersion": "keelson.dev/v1alpha1", "kind": "Plugin",
+            "metadata": {"name": self.name}, "spec": self.spec});
+        std::fs::write(folder.join(format!("{}.yaml", self.name)), document.to_string())?;
+        Ok(())
+    }
+}
+
+/// RFC 7386, but that a null stays one: nothing here is ever taken away.
+fn merge(into: &mut Value, patch: &Value) {
+    match (into, patch) {
+        (Value::Object(into), Value::Object(patch)) => {
+            for (name, value) in patch {
+                merge(into.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (into, patch) => *into = patch.clone(),
+    }
+}
