@@ -69,12 +69,17 @@ fn objects(text: &str) -> anyhow::Result<Vec<Object>> {
 }
 
 fn object(mut value: Value) -> anyhow::Result<Object> {
-    let text = |path: &str| value.pointer(path).and_then(Value::as_str).map(str::to_owned);
-    let api_version = text("/apiVersion").context("apiVersion is missing, or no string")?;
-    let kind = text("/kind").context("kind is missing, or no string")?;
-    let name = text("/metadata/name").context("metadata.name is missing, or no string")?;
-    let namespace = text("/metadata/namespace").unwrap_or_else(|| "default".to_owned());
-    let uid = text("/metadata/uid").unwrap_or_else(|| NO_UID.to_owned());
+    // `namespace: n` is a boolean in YAML, to kubectl as well.
+    let text = |path: &str| match value.pointer(path) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(other) => bail!("{} must be a string, not {other}", path.trim_start_matches('/').replace('/', ".")),
+    };
+    let api_version = text("/apiVersion")?.context("apiVersion is missing")?;
+    let kind = text("/kind")?.context("kind is missing")?;
+    let name = text("/metadata/name")?.context("metadata.name is missing")?;
+    let namespace = text("/metadata/namespace")?.unwrap_or_else(|| "default".to_owned());
+    let uid = text("/metadata/uid")?.unwrap_or_else(|| NO_UID.to_owned());
     if let Some(metadata) = value.pointer_mut("/metadata").and_then(Value::as_object_mut) {
         metadata.insert("namespace".to_owned(), namespace.clone().into());
         metadata.insert("uid".to_owned(), uid.clone().into());
@@ -92,10 +97,10 @@ mod tests {
 
     #[test]
     fn documents_and_lists_are_each_read() {
-        let list = "---\nkind: List\nitems:\n- {apiVersion: v1, kind: L, metadata: {name: b, namespace: n, uid: u}}\n";
+        let list = "---\nkind: List\nitems:\n- {apiVersion: v1, kind: L, metadata: {name: b, namespace: ns, uid: u}}\n";
         let objects = objects(&format!("# nothing\n---\n{ONE}{list}")).unwrap();
         let shown: Vec<String> = objects.iter().map(Object::to_string).collect();
-        assert_eq!(shown, ["K default/a", "L n/b"]);
+        assert_eq!(shown, ["K default/a", "L ns/b"]);
         assert_eq!((objects[0].group.as_str(), objects[0].version.as_str()), ("g.io", "v1"));
         assert_eq!(objects[0].parent.uid, NO_UID);
         assert_eq!((objects[1].group.as_str(), objects[1].parent.uid.as_str()), ("", "u"));
@@ -108,6 +113,7 @@ mod tests {
             ("a: [", "not YAML"),
             ("- 1\n", "document 1: apiVersion is missing"),
             (&format!("{ONE}---\nkind: X\napiVersion: v1\n"), "document 2: metadata.name is missing"),
+            ("{apiVersion: v1, kind: X, metadata: {name: a, namespace: n}}", "metadata.namespace must be a string"),
             ("kind: List\nitems: [{apiVersion: v1}]\n", "document 1, item 1: kind is missing"),
         ] {
             let error = format!("{:#}", objects(text).err().unwrap());
