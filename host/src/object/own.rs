@@ -108,11 +108,11 @@ pub(crate) fn owner_reference(parent: &check::Parent) -> Value {
 /// Keys are sorted in a `Map`, so equal values give equal text.
 fn hash(object: &Map<String, Value>) -> Arc<str> {
     let text = serde_json::to_vec(object).unwrap_or_default();
-    hex(&Sha256::digest(text)[..12]).into()
+    hex(Sha256::digest(text).iter().take(12)).into()
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+pub(crate) fn hex<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> String {
+    bytes.into_iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn metadata(object: &mut Map<String, Value>) -> &mut Map<String, Value> {

@@ -183,7 +183,7 @@ fn revision(key: &str, data: &Map<String, Value>) -> String {
             mac.update(text.as_bytes());
         }
     }
-    own::hex(&mac.finalize().into_bytes()[..8])
+    own::hex(mac.finalize().into_bytes().iter().take(8))
 }
 
 /// The texts of all keys. Templates refer to other keys, never to templates:

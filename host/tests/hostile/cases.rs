@@ -321,7 +321,7 @@ fn output() -> Vec<Case> {
             it.returns(&Result { conditions, ..Result::default() });
         }),
         Case {
-            bytes: encode(&Guest::default().module().replace("(local.get $at))\n", "(i32.const -16))\n")),
+            bytes: encode(&Guest::default().module().replace("(local.get $at))\n", "(i32.const -16))\n"), "plugin"),
             ..guest("realloc that gives what is not there", Render("OutputInvalid", "realloc"), |_| {})
         },
     ]

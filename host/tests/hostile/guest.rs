@@ -182,17 +182,17 @@ impl Guest {
     }
 
     pub(crate) fn component(&self) -> Vec<u8> {
-        encode(&self.module())
+        encode(&self.module(), "plugin")
     }
 }
 
-/// A core module of our world as a component, as every toolchain does it.
-pub(crate) fn encode(module: &str) -> Vec<u8> {
+/// A core module of one of our worlds as a component, as every toolchain does it.
+pub(crate) fn encode(module: &str, world: &str) -> Vec<u8> {
     let mut module = wat::parse_str(module).unwrap_or_else(|error| panic!("{error}"));
     let mut resolve = wit_parser::Resolve::default();
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit/operator-0.1.0");
     let (package, _) = resolve.push_dir(wit).expect("the contract");
-    let world = resolve.select_world(&[package], Some("plugin")).expect("its world");
+    let world = resolve.select_world(&[package], Some(world)).expect("its world");
     wit_component::embed_component_metadata(&mut module, &resolve, world, wit_component::StringEncoding::UTF8)
         .expect("metadata");
     let mut encoder = wit_component::ComponentEncoder::default().module(&module).expect("a module of the world");

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use cases::{Case, Stopped};
 use guest::{Guest, Result};
 use keelson::limits::{self, PluginLimits};
-use keelson::sandbox::{CallError, Children, Compiler, Component, Engine, Request};
+use keelson::sandbox::{CallError, Children, Compiler, Component, Engine, Hooks, Request};
 
 fn request() -> Request {
     Request {
@@ -117,6 +117,18 @@ fn a_healthy_one_stays_within_its_limits() {
     assert!((1..10_000).contains(&usage.fuel), "{}", usage.fuel);
     assert!(usage.log.is_empty());
     assert_eq!((component.contract_version(), component.hooks().finalizer), ("0.1.0", false));
+}
+
+#[test]
+fn hooks_are_found_by_their_exports() {
+    let mut guest = Guest::default();
+    guest.fields = r#"(func (export "keelson:operator/finalizer@0.1.0#finalize")
+        (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i64 i64) (result i32) unreachable)"#
+        .into();
+    let bytes = guest::encode(&guest.module(), "plugin-with-finalizer");
+    let component = Engine::new(1).unwrap().compile(&bytes, PluginLimits::default()).unwrap();
+    assert_eq!(component.hooks(), Hooks { finalizer: true, relations: false });
+    serves(&component).unwrap();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! read from standard input renders so often and answers in nanoseconds.
 
 #[path = "../src/lib.rs"]
-#[allow(dead_code, unused_imports, reason = "a cdylib cannot be linked, so it is taken in as it is")]
+#[allow(dead_code, unused_imports, unreachable_pub, reason = "a cdylib cannot be linked, so it is taken in as it is")]
 mod mongo;
 
 use keelson_sdk::contract::{Label, Request};
