@@ -173,8 +173,12 @@ fn good_news(memory: &mut Memory, applied: &Applied, pruned: &[String]) -> Vec<N
     let made = std::mem::take(&mut memory.made);
     // Told apart by the time, but the first: its Event is the same from any host.
     let occurrence = if memory.first { String::new() } else { crate::clock::now().to_string() };
-    let say = |action, reason: &str, note| {
-        News { warning: false, reason: reason.to_owned(), action, note, occurrence: occurrence.clone() }
+    let say = |action, reason: &str, note| News {
+        warning: false,
+        reason: reason.to_owned(),
+        action,
+        note,
+        occurrence: occurrence.clone(),
     };
     if !made.is_empty() {
         let list = made.iter().map(|child| format!("{} {}", child.kind, child.name)).collect::<Vec<_>>().join(", ");
