@@ -52,6 +52,8 @@ test-e2e: build test-guests control-plane ## tests on a real control plane (ARGS
 	@$(cargo) test --release --workspace --locked --test e2e -- $(ARGS)
 test-guests: build ## plugins that only tests use
 	@$(TARGET)/release/keelson-plugins-build --source tests/guests --out $(TARGET)/test-guests
+test-cargo-component: build ## the same renderings from cargo component's build (installs it: 8 minutes)
+	@tests/cargo-component.sh
 test-image: ## the image, run as a Pod would (root, buildah, musl-tools)
 	@tests/preflight.sh image
 	@tests/image/run.sh
