@@ -78,3 +78,4 @@ lint: ## formatting and clippy, warnings refused
 	@cd tests/guests && $(cargo) clippy --release --locked --target wasm32-unknown-unknown -- -D warnings
 deny: ## licences, bans and sources of the dependencies
 	@$(cargo) deny --all-features check licenses bans sources
+	@$(cargo) deny --manifest-path plugins/Cargo.toml --config deny.toml --all-features --target wasm32-unknown-unknown check --allow unmatched-skip --allow license-not-encountered licenses bans sources

@@ -97,7 +97,7 @@ fn attempt(folder: &Path, document: DocumentFile, engine: &Engine) -> Attempt {
         Ok(Document { name, spec }) => {
             let claims = spec.grant.serves.clone();
             match load(folder, name.clone(), spec, engine) {
-                Ok(plugin) => Attempt::Loaded { file, plugin },
+                Ok(plugin) => Attempt::Loaded { file, plugin: Box::new(plugin) },
                 Err(error) => failed(file, Some(name), claims, &error),
             }
         }

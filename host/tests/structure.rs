@@ -5,6 +5,8 @@
 //! ones, and never its driver (`foo.rs` beside `foo/`). The order is that of
 //! the `mod` lines.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The probe: a plugin that is and renders what a test says (guest: tests/guests/probe).
 //!
 //! ```ignore
-//! let folder = case.probes(&[Probe::new("probe", "mongo").script(json!({"children": [probe::pod(), probe::service()]}))])?;
+//! let folder = case.probes(&[Probe::new("probe", "mongo").script(&json!({"children": [probe::pod(), probe::service()]}))])?;
 //! let _host = case.host().plugins(&folder).start().await?;
 //! case.scripted("bad", "mongo", &json!({"act": "trap"})).await?; // this object's own script
 //! ```
@@ -78,7 +78,7 @@ impl Probe {
     }
 
     /// What it renders for objects without a script of their own.
-    pub fn script(self, script: Value) -> Self {
+    pub fn script(self, script: &Value) -> Self {
         self.spec(&json!({"config": script}))
     }
 

@@ -83,8 +83,12 @@ mod tests {
 
     use super::*;
 
+    fn map(value: &Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
     fn check(rendered: &Value, owned: &Value) -> Option<String> {
-        lost(rendered.as_object().unwrap(), owned.as_object().unwrap())
+        lost(&map(rendered), &map(owned))
     }
 
     fn pod() -> Value {

@@ -82,9 +82,8 @@ fn own(child: CheckedChild, kind: usize, resource: Arc<Resource>, parent: &check
     let child_kind = child.kind().clone();
     let name: Box<str> = child.name().into();
     let mut object = child.into_object();
-    let instance = Value::from(parent.uid.as_str());
     if let Some(template) = check::pod_template_metadata(&child_kind, &mut object) {
-        labels(template).insert(names::INSTANCE_LABEL.to_owned(), instance.clone());
+        labels(template).insert(names::INSTANCE_LABEL.to_owned(), parent.uid.as_str().into());
     }
     let metadata = metadata(&mut object);
     metadata.insert("namespace".to_owned(), parent.namespace.as_str().into());

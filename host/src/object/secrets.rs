@@ -20,6 +20,7 @@ use super::own;
 use super::parents::{Named, Parent};
 use super::refusal::Refusal;
 use super::retry::Retry;
+use crate::check::{self, Piece};
 use crate::cluster::{ApiError, ApiErrorKind, ObjectView, Resource};
 use crate::names;
 use crate::plugin::request;
@@ -228,28 +229,18 @@ fn random_text(length: u32, alphabet: &[u8]) -> Result<String, getrandom::Error>
     Ok(text)
 }
 
-/// `{key}`, `{key|url}` percent-encoded, `{{` and `}}` for braces.
+/// A template that was checked has no errors left.
 fn fill_in(template: &str, texts: &BTreeMap<String, String>) -> String {
     let mut out = String::with_capacity(template.len());
-    let mut rest = template;
-    while let Some(at) = rest.find(['{', '}']) {
-        let (before, after) = rest.split_at(at);
-        out.push_str(before);
-        if let Some(tail) = after.strip_prefix("{{").or_else(|| after.strip_prefix("}}")) {
-            out.push_str(&after[..1]);
-            rest = tail;
-        } else if let Some((name, tail)) = after.strip_prefix('{').and_then(|after| after.split_once('}')) {
-            match name.split_once('|') {
-                Some((name, _url)) => percent_encode(texts.get(name).map_or("", String::as_str), &mut out),
-                None => out.push_str(texts.get(name).map_or("", String::as_str)),
+    for piece in check::template(template).unwrap_or_default() {
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Key { name, percent_encoded } => {
+                let text = texts.get(name).map_or("", String::as_str);
+                if percent_encoded { percent_encode(text, &mut out) } else { out.push_str(text) }
             }
-            rest = tail;
-        } else {
-            out.push_str(after);
-            return out;
         }
     }
-    out.push_str(rest);
     out
 }
 

@@ -28,7 +28,7 @@ pub(crate) enum Written {
     Unchanged,
     /// A passing step, held back until then.
     Held(Instant),
-    Written,
+    Done,
     /// There is no status to write.
     NoSubresource,
     /// The object is gone or going.
@@ -46,7 +46,7 @@ pub(crate) async fn write(
     if !resource.has_status {
         return Ok(Written::NoSubresource);
     }
-    let desired = desired(parent, outcome, &host.children.of(&parent.id.uid), &host.kinds.names());
+    let desired = desired(parent, outcome, &host.children.of(&parent.id.uid), host.kinds.names());
     if stands(parent, &desired, memory) {
         memory.report.held_since = None;
         return Ok(Written::Unchanged);
@@ -73,7 +73,7 @@ pub(crate) async fn write(
     let status = host.wrote_parent(key, &answer)?;
     memory.report.status = Some((desired, status));
     memory.report.held_since = None;
-    Ok(Written::Written)
+    Ok(Written::Done)
 }
 
 fn says_uid(error: &ApiError) -> bool {

@@ -136,7 +136,7 @@ async fn tell(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory
     match status::write(host, key, parent, &resource, memory, outcome).await {
         Ok(Written::Held(until)) => host.queue.add_at(key.clone(), Lane::Report, until),
         Ok(Written::Gone) => return,
-        Ok(Written::Unchanged | Written::Written | Written::NoSubresource) => memory.report.attempts = 0,
+        Ok(Written::Unchanged | Written::Done | Written::NoSubresource) => memory.report.attempts = 0,
         Err(error) => {
             let retry = if error.is_forbidden() || error.is_invalid() { Retry::Blocked } else { Retry::Passing };
             if memory.report.attempts == 0 {

@@ -67,7 +67,7 @@ pub struct Registry {
 
 /// What the walk of one document ended with.
 pub enum Attempt {
-    Loaded { file: String, plugin: Plugin },
+    Loaded { file: String, plugin: Box<Plugin> },
     Failed(Problem),
 }
 
@@ -77,7 +77,7 @@ impl Registry {
     /// Settles who serves what: by name, and of two files with one name the first.
     pub fn build(attempts: Vec<Attempt>) -> Self {
         let mut problems = Vec::new();
-        let mut loaded: BTreeMap<String, (String, Plugin)> = BTreeMap::new();
+        let mut loaded: BTreeMap<String, (String, Box<Plugin>)> = BTreeMap::new();
         for attempt in attempts {
             match attempt {
                 Attempt::Failed(problem) => problems.push(problem),
@@ -92,7 +92,7 @@ impl Registry {
         }
         let (mut plugins, mut claims) = (Vec::new(), Claims::default());
         for (file, plugin) in loaded.into_values() {
-            let plugin = Arc::new(plugin);
+            let plugin: Arc<Plugin> = Arc::from(plugin);
             match claims.serve(&plugin.name, &plugin.manifest.serves, Arc::clone(&plugin)) {
                 Ok(()) => plugins.push(plugin),
                 Err(message) => problems.push(conflict(file, &plugin, &message)),
