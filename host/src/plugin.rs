@@ -117,9 +117,9 @@ fn load(folder: &Path, name: String, spec: PluginSpec, engine: &Engine) -> Resul
 }
 
 fn failed(file: String, plugin: Option<String>, claims: Vec<GrantedParent>, error: &PluginError) -> Attempt {
-    // The file is said once: errors of a file itself begin with it.
+    // The file is said once: what is wrong with a document as a file begins with it.
     let message = match error {
-        PluginError::Source(_) => error.to_string(),
+        PluginError::Source(error) if error.field.is_empty() => error.to_string(),
         _ => format!("{file}: {error}"),
     };
     Attempt::Failed(Problem { plugin, file, reason: error.reason().to_owned(), message, claims })

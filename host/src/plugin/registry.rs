@@ -85,7 +85,7 @@ impl Registry {
                     None => drop(loaded.insert(plugin.name.clone(), (file, plugin))),
                     Some((first, _)) => {
                         let message = format!("metadata.name: {} is the name in {first} too", plugin.name);
-                        problems.push(conflict(file, &plugin, message));
+                        problems.push(conflict(file, &plugin, &message));
                     }
                 },
             }
@@ -95,7 +95,7 @@ impl Registry {
             let plugin: Arc<Plugin> = Arc::from(plugin);
             match claims.serve(&plugin.name, &plugin.manifest.serves, Arc::clone(&plugin)) {
                 Ok(()) => plugins.push(plugin),
-                Err(message) => problems.push(conflict(file, &plugin, message)),
+                Err(message) => problems.push(conflict(file, &plugin, &message)),
             }
         }
         problems.sort_by(|one, other| one.file.cmp(&other.file));
@@ -160,7 +160,8 @@ impl Problem {
     }
 }
 
-fn conflict(file: String, plugin: &Plugin, message: String) -> Problem {
+fn conflict(file: String, plugin: &Plugin, message: &str) -> Problem {
+    let message = format!("{file}: {message}");
     Problem {
         plugin: Some(plugin.name.clone()),
         file,

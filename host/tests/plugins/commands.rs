@@ -167,3 +167,31 @@ fn what_is_no_plugin_folder_is_not_copied() {
     src.put("file", "");
     assert_eq!(copy(src.path(), &src.path().join("file")).code, Some(1), "into a file");
 }
+
+/// The plugins of this repository, where they have been built (`make build`).
+#[test]
+fn the_tutorials_databases_are_rendered() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let plugins = std::env::var_os("KEELSON_PLUGINS").map_or_else(|| root.join("target/plugins"), Into::into);
+    if !plugins.join("mysql.yaml").exists() {
+        println!("skipped: {} holds no plugins", plugins.display());
+        return;
+    }
+    for (name, image) in [("mongo-db", "mongo:4.0"), ("mysql-db", "mysql:8.0")] {
+        let file = root.join(format!("deploy/examples/{name}.yaml"));
+        let args = ["render", "-f", file.to_str().unwrap(), "--plugins", plugins.to_str().unwrap()];
+        let Output { code, stdout, stderr } = keelson(&args, "");
+        assert_eq!(code, Some(0), "{stderr}");
+        let children: Vec<serde_json::Value> = serde_saphyr::from_multiple(&stdout).unwrap();
+        let kinds: Vec<&str> = children.iter().map(|child| child["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["Pod", "Service"], "{stdout}");
+        assert_eq!(children[0]["spec"]["containers"][0]["image"], image);
+        assert_eq!(
+            children[1]["spec"]["selector"],
+            serde_json::json!({
+                "keelson.dev/instance": children[0]["metadata"]["labels"]["keelson.dev/instance"],
+            })
+        );
+        assert!(stderr.contains(&format!("Pod and Service created by Database {name}")), "{stderr}");
+    }
+}

@@ -89,7 +89,7 @@ async fn each_bad_plugin_is_told_and_leaves_the_good_one() {
         folder.plugin_with(name, name, &component(name), |text| {
             text.replace(&format!("path: {name}.wasm"), &format!("path: {path}"))
         });
-        want(name, "ArtifactInvalid", &["spec.source.file.path", words[0], words[1]]);
+        want(name, "ArtifactInvalid", &[".yaml: spec.source.file.path: ", words[0], words[1]]);
     }
     symlink("/etc/passwd", folder.path().join("link.wasm")).unwrap();
     fs::create_dir(folder.path().join("folder.wasm")).unwrap();
