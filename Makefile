@@ -58,7 +58,8 @@ test-image: ## the image, run as a Pod would (root, buildah, musl-tools)
 	@tests/preflight.sh image
 	@tests/image/run.sh
 bench: build control-plane ## ratios against floors, on one control plane
-	@$(cargo) bench --workspace --locked -- $(ARGS)
+	@$(cargo) bench --workspace --locked --bench render
+	@$(cargo) bench --workspace --locked --bench peers -- $(ARGS)
 
 .PHONY: dist image
 dist: ## static host and plugins, as the image holds them

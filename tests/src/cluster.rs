@@ -9,6 +9,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use futures::Stream;
 use http::{Method, Request};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -138,12 +140,25 @@ impl Cluster {
         Ok(())
     }
 
-    /// Sends a signal to one of the control plane's programs (`apiserver`, `kwok`, …): STOP, CONT, KILL.
-    pub fn signal(&self, program: &str, signal: &str) -> anyhow::Result<()> {
+    /// The process of one of the control plane's programs.
+    pub fn pid(&self, program: &str) -> anyhow::Result<u32> {
         let file = self.run_dir().join(format!("{program}.pid"));
         let text = std::fs::read_to_string(&file).with_context(|| format!("no {program} in this control plane"))?;
         let pid = text.split_whitespace().next().context("an empty pid file")?;
-        let status = Command::new("kill").args([&format!("-{signal}"), pid]).status()?;
+        Ok(pid.parse()?)
+    }
+
+    /// What ends the control plane ends this process too, should the tests be killed. Returns the file that says so.
+    pub fn adopt(&self, pid: u32) -> anyhow::Result<PathBuf> {
+        let file = self.run_dir().join(format!("host-{pid}.pid"));
+        std::fs::write(&file, format!("{pid} {}\n", born(pid)?))?;
+        Ok(file)
+    }
+
+    /// Sends a signal to one of the control plane's programs (`apiserver`, `kwok`, …): STOP, CONT, KILL.
+    pub fn signal(&self, program: &str, signal: &str) -> anyhow::Result<()> {
+        let pid = self.pid(program)?.to_string();
+        let status = Command::new("kill").args([&format!("-{signal}"), &pid]).status()?;
         anyhow::ensure!(status.success(), "{program} has ended");
         Ok(())
     }
@@ -167,6 +182,11 @@ impl Cluster {
     /// Every request that this control plane has answered so far.
     pub fn calls(&self) -> anyhow::Result<Calls> {
         Ok(Calls::parse(&std::fs::read_to_string(self.run_dir().join("audit.log"))?))
+    }
+
+    /// A KUBECONFIG for a bearer token.
+    pub fn kubeconfig(&self, token: &str) -> anyhow::Result<String> {
+        Ok(kubeconfig(&self.server, &std::fs::read(self.ca())?, token).to_string())
     }
 
     /// A token of a ServiceAccount, for an hour or as long as asked.
@@ -257,6 +277,24 @@ impl Cluster {
 /// The events of a watch, by any client.
 pub async fn watch(client: &kube::Client, path: &str) -> anyhow::Result<Events> {
     Ok(Box::pin(client.request_events::<Value>(Request::get(path).body(Vec::new())?).await?))
+}
+
+/// A KUBECONFIG of one server, its certificate authority (PEM) and a bearer token.
+pub(crate) fn kubeconfig(server: &str, ca_pem: &[u8], token: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "test",
+        "clusters": [{"name": "test", "cluster":
+            {"server": server, "certificate-authority-data": STANDARD.encode(ca_pem)}}],
+        "users": [{"name": "host", "user": {"token": token}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "host"}}],
+    })
+}
+
+/// The start time of a process as /proc has it: with the pid it names one process for good.
+fn born(pid: u32) -> anyhow::Result<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let after = stat.rsplit_once(") ").map_or("", |(_, after)| after);
+    after.split(' ').nth(19).map(str::to_owned).context("an odd /proc/PID/stat")
 }
 
 /// The path of a document: plurals and scopes of the kinds that tests use.

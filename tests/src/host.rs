@@ -6,18 +6,19 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::case::Case;
+use crate::cluster::kubeconfig;
 use crate::metrics::{self, Metrics};
 use crate::proxy::FaultProxy;
 use crate::{Outcome, paths};
 
 /// The user that the shipped ServiceAccount is to the API server.
-pub(crate) const HOST_USER: &str = "system:serviceaccount:keelson-system:keelson";
+pub const HOST_USER: &str = "system:serviceaccount:keelson-system:keelson";
+/// Its namespace and name.
+pub const HOST_ACCOUNT: (&str, &str) = ("keelson-system", "keelson");
 const STARTED: Duration = Duration::from_secs(30);
 
 /// How a host is started. The default is what `deploy/` ships, but for one namespace.
@@ -49,7 +50,7 @@ impl HostBuilder {
             case: case.clone(),
             plugins: paths::plugins(),
             watched: case.namespace.clone(),
-            account: ("keelson-system".to_owned(), "keelson".to_owned()),
+            account: (HOST_ACCOUNT.0.to_owned(), HOST_ACCOUNT.1.to_owned()),
             token: None,
             server: case.cluster.server.clone(),
             ca_pem: std::fs::read(case.cluster.ca()).unwrap_or_default(),
@@ -132,9 +133,7 @@ impl HostBuilder {
             .stderr(output)
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
-        // Beside those of the control plane: what ends it ends this too, should the tests be killed.
-        let pid_file = self.case.cluster.run_dir().join(format!("host-{}.pid", child.id()));
-        std::fs::write(&pid_file, format!("{} {}\n", child.id(), born(child.id())?))?;
+        let pid_file = self.case.cluster.adopt(child.id())?;
         Ok(Host { child, builder: self, log, pid_file })
     }
 
@@ -143,21 +142,8 @@ impl HostBuilder {
             Some(token) => token.clone(),
             None => self.case.cluster.token(&self.account.0, &self.account.1, 3600).await?,
         };
-        Ok(json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "test",
-            "clusters": [{"name": "test", "cluster":
-                {"server": self.server, "certificate-authority-data": STANDARD.encode(&self.ca_pem)}}],
-            "users": [{"name": "host", "user": {"token": token}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "host"}}],
-        }))
+        Ok(kubeconfig(&self.server, &self.ca_pem, &token))
     }
-}
-
-/// The start time of a process as /proc has it: with the pid it names one process for good.
-fn born(pid: u32) -> anyhow::Result<String> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let after = stat.rsplit_once(") ").map_or("", |(_, after)| after);
-    after.split(' ').nth(19).map(str::to_owned).context("an odd /proc/PID/stat")
 }
 
 // === impl Host ===

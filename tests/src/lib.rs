@@ -38,12 +38,12 @@ mod runner;
 pub use audit::{Call, Calls};
 pub use case::{Case, Recording};
 pub use cluster::{Cluster, Events, Install, Options, watch};
-pub use host::{Host, HostBuilder};
-pub use metrics::Metrics;
+pub use host::{HOST_ACCOUNT, HOST_USER, Host, HostBuilder};
+pub use metrics::{Metrics, get as http_get};
 pub use object::{
     Condition, DATABASE, DEPLOYMENT, ENDPOINT_SLICE, EVENT, Kind, NAMESPACE, Object, POD, SECRET, SERVICE,
 };
-pub use paths::{binary, guests, plugins, repository};
+pub use paths::{binary, guests, plugins, repository, state, sweep};
 pub use probe::Probe;
 pub use proxy::{Fault, FaultProxy, Match};
 pub use runner::{Test, run};

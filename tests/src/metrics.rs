@@ -38,7 +38,7 @@ pub(crate) fn parse(text: String) -> Metrics {
 }
 
 /// A GET of a loopback address: status and body.
-pub(crate) async fn get(address: &str, path: &str) -> anyhow::Result<(u16, String)> {
+pub async fn get(address: &str, path: &str) -> anyhow::Result<(u16, String)> {
     let (address, path) = (address.to_owned(), path.to_owned());
     let answer = tokio::task::spawn_blocking(move || {
         let mut stream = TcpStream::connect(&address)?;

@@ -53,7 +53,7 @@ impl Kind {
     }
 
     /// The path of the collection, or of the object if it has a name.
-    pub(crate) fn path(&self, namespace: &str, name: &str) -> String {
+    pub fn path(&self, namespace: &str, name: &str) -> String {
         let root = if self.api_version.contains('/') { "/apis" } else { "/api" };
         let scope = if self.namespaced { format!("/namespaces/{namespace}") } else { String::new() };
         let tail = if name.is_empty() { String::new() } else { format!("/{name}") };

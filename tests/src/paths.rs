@@ -25,7 +25,7 @@ pub fn guests() -> PathBuf {
 }
 
 /// A folder of this run for `name`; what runs that have ended left behind is removed first, by their own script.
-pub(crate) fn state(name: &str) -> anyhow::Result<PathBuf> {
+pub fn state(name: &str) -> anyhow::Result<PathBuf> {
     let all = from_environment("KEELSON_TESTS_DIR", "keelson-tests");
     let dir = all.join(std::process::id().to_string()).join(name);
     std::fs::create_dir_all(&dir).with_context(|| format!("making {}", dir.display()))?;
@@ -33,7 +33,7 @@ pub(crate) fn state(name: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// Ends what crashed runs left running, and removes their folders.
-pub(crate) fn sweep() -> anyhow::Result<()> {
+pub fn sweep() -> anyhow::Result<()> {
     let all = from_environment("KEELSON_TESTS_DIR", "keelson-tests");
     for run in std::fs::read_dir(&all).into_iter().flatten().flatten() {
         let name = run.file_name();
