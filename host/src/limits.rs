@@ -150,6 +150,9 @@ pub const WATCH_SERVER: Duration = Duration::from_secs(240);
 /// Silence of a watch after which it is asked for anew. Bookmarks come once a minute, of a kind without changes
 /// sometimes every other minute (seen on 1.37): silence alone is no error.
 pub const WATCH_SILENCE: Duration = Duration::from_secs(80);
+/// When a parent's kind is asked for again after its watch had to be opened anew: a CRD that changes (a status
+/// subresource comes or goes) ends the watches, and discovery may tell the change a little later.
+pub const KIND_RECHECK: Duration = Duration::from_secs(2);
 /// Objects in one page of a list.
 pub const LIST_PAGE: usize = 500;
 /// Delay before a failed watch or list is tried again: first, growth 2, cap. The cap bounds requests for a missing kind to one in 30 s.
