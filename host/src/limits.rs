@@ -162,6 +162,12 @@ pub const WATCH_BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Dur
 pub const PASSING_BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(60));
 /// Retries of what the environment blocks (quota, a foreign object): first, growth 2, cap. No watch tells when it ends.
 pub const BLOCKED_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// How long an object waits, worker in hand, where all seats of its plugin are taken. A call that works takes a millisecond.
+pub const BUSY_PATIENCE: Duration = Duration::from_millis(50);
+/// When an object comes again whose plugin hangs: first, cap; between them one step for each that was sent away before,
+/// so that thousands cost no more than a few.
+pub const BUSY_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+pub const BUSY_STEP: Duration = Duration::from_millis(20);
 /// Every object is looked at again after this, though nothing has changed; spread by a tenth.
 pub const RESYNC: Duration = Duration::from_secs(3600);
 /// How long a step between two "not ready" reasons is held back, so that a starting Pod's passing phases cost no write.
