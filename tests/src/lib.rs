@@ -29,6 +29,7 @@ mod object;
 mod audit;
 mod cluster;
 mod case;
+mod quiet;
 mod host;
 mod metrics;
 pub mod probe;
