@@ -175,7 +175,7 @@ pub(crate) async fn apply(
             errors.push((child.named(), ApplyError::ParentGone));
             break;
         }
-        match apply_one(host, parent, child).await {
+        match apply_one(host, key, parent, child).await {
             Ok((done, record)) => {
                 match done {
                     Done::Made => made.push(child.named()),
@@ -206,14 +206,20 @@ pub(crate) async fn apply(
     Attempt { result, made, changed, settled }
 }
 
-async fn apply_one(host: &Host, parent: &Parent, child: &Owned) -> Result<(Done, Arc<Child>), ApplyError> {
-    let known = host.children.of(&parent.id.uid).into_iter().find(|known| known.id == *child.id());
-    let Some(known) = known.filter(|known| is_ours(known, parent)) else {
-        return create(host, parent, child).await;
-    };
-    if known.going {
+async fn apply_one(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    child: &Owned,
+) -> Result<(Done, Arc<Child>), ApplyError> {
+    let known = host.children.get(child.id());
+    // Whosever it is: its name is free when it has gone, and its event tells.
+    if known.as_ref().is_some_and(|known| known.going) {
         return Err(ApplyError::Going { child: title(child) });
     }
+    let Some(known) = known.filter(|known| *known.instance == *parent.id.uid && is_ours(known, parent)) else {
+        return create(host, parent, child).await;
+    };
     if stands_as_rendered(&known, child) {
         return Ok((Done::Unchanged, known));
     }
@@ -222,6 +228,10 @@ async fn apply_one(host: &Host, parent: &Parent, child: &Owned) -> Result<(Done,
         // It went meanwhile (409), or another has its name (422 on the UID).
         Err(error) if error.is_conflict() || error.is_not_found() || is_uid_mismatch(&error) => {
             host.children.remove(&known.id, &known.uid);
+            // Perhaps with its parent, and then there is nothing to make.
+            if !host.stands(key, parent) {
+                return Err(ApplyError::ParentGone);
+            }
             create(host, parent, child).await
         }
         Err(error) => Err(refused(child, error)),
