@@ -16,6 +16,7 @@ use super::memory::SettledChild;
 use super::own::Owned;
 use super::parents::{Named, Parent, ParentKey};
 use super::refusal::Refusal;
+use super::repair;
 use super::retry::Retry;
 use crate::cluster::meta::{ManagedFields, Owner};
 use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
@@ -234,8 +235,28 @@ async fn apply_one(
             }
             create(host, parent, child).await
         }
+        Err(error) if error.is_invalid() => match replaced_list(&known, child) {
+            Some(patch) => put_back(host, child, &known, patch).await.map_err(|error| refused(child, error)),
+            None => Err(refused(child, error)),
+        },
         Err(error) => Err(refused(child, error)),
     }
+}
+
+/// Whether the refusal may be due to what others put into a list of ours: what
+/// is rendered is what stood there before.
+fn replaced_list(known: &Child, child: &Owned) -> Option<Value> {
+    let owned = serde_json::from_str(known.owned_fields.as_deref()?).ok()?;
+    repair::list(child.object(), &owned).filter(|_| known.hash.as_deref() == Some(&**child.hash()))
+}
+
+async fn put_back(host: &Host, child: &Owned, known: &Child, patch: Value) -> Result<(Done, Arc<Child>), ApiError> {
+    let answer = repair::put_back(host, child, known, patch).await?;
+    let record = remember(host, child, &answer)?;
+    if stands_as_rendered(&record, child) {
+        return Ok((Done::Changed, record));
+    }
+    Ok((Done::Changed, send(host, child, "uid", &known.uid).await?))
 }
 
 /// Makes it if there is none of its name; what is there is never overwritten.
@@ -285,10 +306,14 @@ async fn send(host: &Host, child: &Owned, precondition: &str, value: &str) -> Re
     let body = child.body(precondition, value);
     let answer = host.api.apply(resource, None, Some(&id.namespace), &id.name, names::FIELD_MANAGER, body).await?;
     host.metrics.wrote(&resource.kind, if precondition == "uid" { "apply" } else { "create" });
-    let record = host.kinds.read(id.kind, &answer).map_err(|problem| {
-        ApiError::new(format!("apply {} {}", resource.plural, id.name), ApiErrorKind::Decode(problem))
-    })?;
-    let record = Arc::new(record);
+    remember(host, child, &answer)
+}
+
+/// The answer to a write lies over the cache until the watch has caught up.
+fn remember(host: &Host, child: &Owned, answer: &[u8]) -> Result<Arc<Child>, ApiError> {
+    let (plural, id) = (&child.resource().plural, child.id());
+    let decode = |problem| ApiError::new(format!("apply {plural} {}", id.name), ApiErrorKind::Decode(problem));
+    let record = Arc::new(host.kinds.read(id.kind, answer).map_err(decode)?);
     host.children.put(Arc::clone(&record));
     Ok(record)
 }
