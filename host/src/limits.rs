@@ -150,6 +150,9 @@ pub const WATCH_SERVER: Duration = Duration::from_secs(240);
 /// Silence of a watch after which it is asked for anew. Bookmarks come once a minute, of a kind without changes
 /// sometimes every other minute (seen on 1.37): silence alone is no error.
 pub const WATCH_SILENCE: Duration = Duration::from_secs(80);
+/// When a parent's kind is asked for again after its watch had to be opened anew: a CRD that changes (a status
+/// subresource comes or goes) ends the watches, and discovery may tell the change a little later.
+pub const KIND_RECHECK: Duration = Duration::from_secs(2);
 /// Objects in one page of a list.
 pub const LIST_PAGE: usize = 500;
 /// Delay before a failed watch or list is tried again: first, growth 2, cap. The cap bounds requests for a missing kind to one in 30 s.
@@ -159,6 +162,12 @@ pub const WATCH_BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Dur
 pub const PASSING_BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(60));
 /// Retries of what the environment blocks (quota, a foreign object): first, growth 2, cap. No watch tells when it ends.
 pub const BLOCKED_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// How long an object waits, worker in hand, where all seats of its plugin are taken. A call that works takes a millisecond.
+pub const BUSY_PATIENCE: Duration = Duration::from_millis(50);
+/// When an object comes again whose plugin hangs: first, cap; between them one step for each that was sent away before,
+/// so that thousands cost no more than a few.
+pub const BUSY_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+pub const BUSY_STEP: Duration = Duration::from_millis(20);
 /// Every object is looked at again after this, though nothing has changed; spread by a tenth.
 pub const RESYNC: Duration = Duration::from_secs(3600);
 /// How long a step between two "not ready" reasons is held back, so that a starting Pod's passing phases cost no write.

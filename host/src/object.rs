@@ -17,6 +17,7 @@ mod queue;
 mod children;
 mod parents;
 mod kinds;
+mod slots;
 mod host;
 mod memory;
 mod watch;

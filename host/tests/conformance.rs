@@ -1,7 +1,7 @@
 //! The built plugins against the world of the contract, by the tools of the
 //! component model and not by our own host.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
 

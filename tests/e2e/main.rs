@@ -9,6 +9,14 @@ mod deletion;
 mod fields;
 mod faults;
 mod guests;
+mod steady;
+mod readiness;
+mod scope;
+mod server;
+mod crd;
+mod specs;
+mod plugins;
+mod hostile;
 
 use std::process::ExitCode;
 
@@ -46,5 +54,32 @@ fn main() -> ExitCode {
         shared!(fields::case_84_a_rewritten_image_is_applied_once),
         shared!(faults::case_02_a_walk_that_is_cut_short_is_completed),
         shared!(guests::case_05_children_beyond_the_namespace_are_refused),
+        shared!(steady::case_22_steady_databases_cost_nothing).within(seconds(600)),
+        shared!(steady::a_database_costs_its_children_two_statuses_and_an_event),
+        shared!(steady::a_host_that_is_killed_and_started_again_writes_nothing),
+        shared!(readiness::case_24_an_unschedulable_pod_is_told),
+        shared!(readiness::case_24_a_database_is_ready_when_its_pod_is),
+        shared!(scope::case_33_a_role_is_enough_for_one_namespace),
+        shared!(scope::case_33_all_namespaces_need_more_and_it_says_what),
+        shared!(scope::case_33_of_two_namespaces_the_one_that_may_be_read_is_served),
+        shared!(server::a_missing_server_is_named),
+        shared!(server::a_wrong_ca_is_named),
+        shared!(server::a_token_that_is_not_valid_any_more_is_named),
+        shared!(server::what_it_cannot_start_with_is_named_at_its_end),
+        shared!(server::a_signal_ends_it_at_once),
+        private!(crd::case_21_the_tutorials_crd_has_no_status, crd::without()).within(seconds(180)),
+        private!(crd::case_21_a_crd_that_gets_a_status_is_noticed, crd::without()).within(seconds(180)),
+        private!(crd::case_37_a_missing_crd_is_waited_for, crd::without()).within(seconds(400)),
+        shared!(crd::case_37_a_server_that_is_down_is_not_called_a_missing_crd),
+        shared!(specs::an_invalid_type_is_refused_at_admission),
+        private!(specs::case_30_names_that_fit_no_child, crd::without()).within(seconds(180)),
+        private!(specs::case_34_a_bad_spec_stops_only_itself, crd::without()).within(seconds(180)),
+        private!(specs::case_45_a_fuzzed_spec_ends_in_a_condition, crd::without()).within(seconds(180)),
+        shared!(plugins::case_45_a_trap_stays_with_its_object),
+        shared!(plugins::case_71_a_missing_kind_stalls_only_its_plugin),
+        shared!(plugins::case_71_a_plugin_that_hangs_stalls_only_its_objects).within(seconds(240)),
+        shared!(plugins::case_72_a_child_with_an_invalid_name_wedges_nothing),
+        private!(plugins::case_75_four_of_five_plugins_serve, crd::without()),
+        shared!(plugins::case_79_a_loop_outside_of_render_has_the_same_deadline),
     ])
 }

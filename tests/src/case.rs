@@ -188,10 +188,11 @@ impl Case {
         Ok(())
     }
 
-    /// The events about an object of this name, oldest first.
+    /// The host's events about an object of this name, oldest first.
     pub async fn events(&self, name: &str) -> anyhow::Result<Vec<Object>> {
         let mut events = self.list(EVENT).await?;
-        events.retain(|event| event.text("/regarding/name") == name);
+        let told = |event: &Object| event.text("/reportingController").starts_with("keelson.dev/");
+        events.retain(|event| event.text("/regarding/name") == name && told(event));
         events.sort_by(|a, b| a.text("/metadata/creationTimestamp").cmp(b.text("/metadata/creationTimestamp")));
         Ok(events)
     }

@@ -42,7 +42,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
             let (api, registry, namespaces) = (api.clone(), Arc::clone(&registry), namespaces.clone());
             async move { access::say_what_is_missing(&api, &registry, &namespaces).await }
         });
-        anyhow::Ok(Arc::new(Host::new(api, registry, &namespaces, renders, identity(), metrics)))
+        anyhow::Ok(Arc::new(Host::new(api, registry, &namespaces, renders, workers, identity(), metrics)))
     };
     let host = tokio::select! {
         host = host => host?,

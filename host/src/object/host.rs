@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
 
 use super::children::{ChildId, Children};
 use super::kinds::{Kinds, State};
 use super::parents::{Parent, ParentKey, Parents};
 use super::queue::{Lane, Queue};
+use super::slots::Slots;
 use crate::cluster::{Api, ApiError, ApiErrorKind, ObjectView};
 use crate::metrics::{ControllerMetrics, Metrics, PluginMetrics, QueueMetrics};
 use crate::plugin::Registry;
@@ -23,8 +23,8 @@ pub struct Host {
     pub(crate) children: Children,
     pub(crate) queue: Queue<ParentKey>,
     pub(crate) queue_metrics: QueueMetrics,
-    /// Renders at one time; the sandbox has a slot for each.
-    pub(crate) renders: Arc<Semaphore>,
+    /// Renders at one time; the sandbox has room for each.
+    pub(crate) slots: Slots,
     /// `reportingInstance` of Events.
     pub(crate) identity: String,
     pub(crate) metrics: Metrics,
@@ -39,12 +39,13 @@ pub struct Host {
 pub type Unmet = Vec<String>;
 
 impl Host {
-    /// `namespaces` empty: all. `renders` is the number of the sandbox's slots.
+    /// `namespaces` empty: all. `renders` is how many calls the sandbox has room for.
     pub fn new(
         api: Api,
         registry: Arc<Registry>,
         namespaces: &[String],
         renders: usize,
+        workers: usize,
         identity: String,
         metrics: Metrics,
     ) -> Self {
@@ -53,6 +54,7 @@ impl Host {
         let controllers = kinds.parents.iter().map(|kind| metrics.controller(&kind.name())).collect();
         let plugin_metrics =
             registry.plugins().iter().map(|plugin| (plugin.name.clone(), metrics.plugin(&plugin.name))).collect();
+        let slots = Slots::new(registry.plugins().iter().map(|plugin| plugin.name.as_str()), renders, workers);
         Self {
             api,
             registry,
@@ -61,7 +63,7 @@ impl Host {
             children: Children::default(),
             queue: Queue::new(queue_metrics.clone()),
             queue_metrics,
-            renders: Arc::new(Semaphore::new(renders)),
+            slots,
             identity,
             metrics,
             controllers,

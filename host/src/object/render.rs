@@ -1,12 +1,20 @@
 //! One call of the guest, off the async workers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::host::Host;
 use super::parents::Parent;
 use super::retry::Retry;
 use crate::plugin::Plugin;
 use crate::sandbox::model::{CallError, FailureClass, Rendered, Request, Usage};
+
+/// Why there is no rendering.
+pub(crate) enum RenderError {
+    Call(CallError),
+    /// The plugin hangs with others in hand: to be tried again after this.
+    Busy(Duration),
+}
 
 /// What the sandbox stopped or the plugin refused: the reason is the error's own.
 pub(crate) fn retry(error: &CallError) -> Retry {
@@ -48,16 +56,18 @@ pub(crate) async fn render(
     plugin: &Arc<Plugin>,
     parent: &Parent,
     request: Request,
-) -> Result<Rendered, CallError> {
-    let closed = |_| CallError::Host("the host is ending".to_owned());
-    let permit = Arc::clone(&host.renders).acquire_owned().await.map_err(closed)?;
+) -> Result<Rendered, RenderError> {
+    let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
     let component = plugin.component.clone();
     let call = tokio::task::spawn_blocking(move || {
         let answer = component.render(&request);
-        drop(permit);
+        drop(slot);
         answer
     });
-    let (result, usage) = call.await.map_err(|error| CallError::Host(error.to_string()))?;
+    let (result, usage) = call.await.map_err(|error| RenderError::Call(CallError::Host(error.to_string())))?;
+    if !matches!(result, Err(CallError::Timeout { .. })) {
+        host.slots.answered(&plugin.name);
+    }
     if let Some(metrics) = host.plugin_metrics.get(&plugin.name) {
         match &result {
             Ok(_) => metrics.rendered(usage.wall),
@@ -65,7 +75,7 @@ pub(crate) async fn render(
         }
     }
     log(&plugin.name, parent, &usage);
-    result
+    result.map_err(RenderError::Call)
 }
 
 /// Of bounded variety: a plugin's own reason is no label.

@@ -49,7 +49,7 @@ async fn event(host: &Host, parent: &Parent, news: &News) -> Result<(), crate::c
     let identity = hash(&(&parent.id.uid, &news.reason, &news.note, &news.occurrence));
     let body = json!({
         "apiVersion": "events.k8s.io/v1", "kind": "Event",
-        "metadata": {"name": format!("{}.{identity:016x}", parent.id.name), "namespace": parent.id.namespace},
+        "metadata": {"name": event_name(&parent.id.name, identity), "namespace": parent.id.namespace},
         "eventTime": clock::rfc3339_micro(clock::now()),
         "reportingController": names::CONTROLLER, "reportingInstance": host.identity,
         "action": news.action, "reason": news.reason,
@@ -72,6 +72,13 @@ async fn event(host: &Host, parent: &Parent, news: &News) -> Result<(), crate::c
     }
 }
 
+/// Of a parent of 253 characters, too: its name is cut.
+fn event_name(parent: &str, identity: u64) -> String {
+    const PREFIX: usize = 253 - 17;
+    let prefix = parent.get(..PREFIX).unwrap_or(parent).trim_end_matches(['.', '-']);
+    format!("{prefix}.{identity:016x}")
+}
+
 fn events() -> Resource {
     Resource {
         group: "events.k8s.io".to_owned(),
@@ -87,4 +94,16 @@ fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::event_name;
+
+    #[test]
+    fn an_event_has_a_valid_name_whatever_its_parents_is() {
+        assert_eq!(event_name("a.b", 0xab), "a.b.00000000000000ab");
+        let long = event_name(&format!("{}.{}", "a".repeat(235), "b".repeat(17)), 1);
+        assert_eq!(long, format!("{}.0000000000000001", "a".repeat(235)));
+    }
 }

@@ -1,6 +1,7 @@
 //! The walk itself, step by step, and what each step's error means.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -10,6 +11,7 @@ use super::host::Host;
 use super::memory::{Memory, News, Settled, Stop};
 use super::outcome::Outcome;
 use super::parents::{Named, Parent, ParentKey};
+use super::render::RenderError;
 use super::retry::{self, Retry};
 use super::{dispatch, gather, own, prune, refusal, render, secrets, status};
 
@@ -27,6 +29,8 @@ enum WalkError {
     Gather(#[from] gather::GatherError),
     #[error("{}", render::message(error, plugin))]
     Render { plugin: String, error: CallError },
+    #[error("plugin {plugin} hangs with other objects; this one waits for its turn")]
+    Busy { plugin: String, again: Duration },
     #[error(transparent)]
     Check(#[from] Violation),
     #[error(transparent)]
@@ -48,6 +52,8 @@ pub(crate) enum Next {
     Stopped(Stop),
     /// Not ours to touch: being deleted, or paused.
     Rest,
+    /// Nothing was found out: the plugin is busy.
+    Later(Duration),
 }
 
 /// Children and what goes before them. Everything that users read is left in `memory`.
@@ -69,6 +75,10 @@ pub(crate) async fn walk(
     }
     match steps(host, key, parent, memory, outcome).await {
         Ok(next) => next,
+        Err(WalkError::Busy { plugin, again }) => {
+            put_off(parent, memory, outcome, &WalkError::Busy { plugin, again });
+            Next::Later(again)
+        }
         Err(error) => Next::Stopped(stop(parent, memory, outcome, &error)),
     }
 }
@@ -143,7 +153,8 @@ async fn rendering(
     };
     match render::render(host, plugin, parent, request).await {
         Ok(rendered) => Ok(check::rendering(rendered, &context)?.into_parts()),
-        Err(error) => Err(WalkError::Render { plugin: plugin.name.clone(), error }),
+        Err(RenderError::Call(error)) => Err(WalkError::Render { plugin: plugin.name.clone(), error }),
+        Err(RenderError::Busy(again)) => Err(WalkError::Busy { plugin: plugin.name.clone(), again }),
     }
 }
 
@@ -163,7 +174,7 @@ fn resync(memory: &mut Memory) -> Instant {
 
 fn look_again(seconds: u32) -> Instant {
     let (least, most) = LOOK_AGAIN;
-    let after = std::time::Duration::from_secs(u64::from(seconds)).clamp(least, most);
+    let after = Duration::from_secs(u64::from(seconds)).clamp(least, most);
     Instant::now() + retry::spread(after, 10)
 }
 
@@ -194,6 +205,20 @@ fn good_news(memory: &mut Memory, applied: &Applied, pruned: &[String]) -> Vec<N
         news.push(say("Prune", "Pruned", note));
     }
     news
+}
+
+/// What is known of the object as it is now stays; of another generation, or where nothing is, it is said to wait.
+fn put_off(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, busy: &WalkError) {
+    memory.first |= parent.recorded().next().is_none();
+    let observed = parent.status.get("observedGeneration").and_then(serde_json::Value::as_i64);
+    if outcome.is_none() || observed != Some(parent.generation) {
+        *outcome = Some(Outcome::Waiting(Stop {
+            reason: "PluginBusy".to_owned(),
+            message: busy.to_string(),
+            retry: Retry::Passing,
+            children: Vec::new(),
+        }));
+    }
 }
 
 /// Turns an error into what is remembered, said and tried again.
@@ -245,7 +270,7 @@ impl WalkError {
         match self {
             Self::Dispatch(_) => "Dispatch",
             Self::Gather(_) => "Gather",
-            Self::Render { .. } => "Render",
+            Self::Render { .. } | Self::Busy { .. } => "Render",
             Self::Check(_) => "Check",
             Self::Secrets(_) => "Secrets",
             Self::Own(_) => "Own",
@@ -260,6 +285,7 @@ impl WalkError {
             Self::Dispatch(error) => error.reason().to_owned(),
             Self::Gather(error) => error.reason().to_owned(),
             Self::Render { error, .. } => error.reason().to_owned(),
+            Self::Busy { .. } => "PluginBusy".to_owned(),
             Self::Check(violation) => violation.reason().to_owned(),
             Self::Secrets(error) => error.reason().to_owned(),
             Self::Own(_) => "KindMissing".to_owned(),
@@ -277,6 +303,7 @@ impl WalkError {
             Self::Dispatch(error) => error.retry(),
             Self::Gather(error) => error.retry(),
             Self::Render { error, .. } => render::retry(error),
+            Self::Busy { .. } => Retry::Passing,
             Self::Check(_) => Retry::Permanent,
             Self::Secrets(error) => error.retry(),
             Self::Own(_) => Retry::Blocked,
@@ -297,6 +324,8 @@ impl WalkError {
     fn is_quiet(&self, memory: &Memory) -> bool {
         match self {
             Self::Gather(gather::GatherError::Unfilled { .. }) => true,
+            // It has taken its time already.
+            Self::Render { error: CallError::Timeout { .. }, .. } => memory.attempts < 1,
             _ => self.retry() == Retry::Passing && memory.attempts < 3,
         }
     }

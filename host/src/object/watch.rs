@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::children::ChildId;
 use super::host::Host;
@@ -14,7 +15,7 @@ use super::parents::{Parent, ParentKey};
 use super::queue::Lane;
 use crate::cluster::backoff::Backoff;
 use crate::cluster::{ObjectView, Resource, Watch, WatchEvent, WatchProblem, WatchState, watch};
-use crate::limits::WATCH_BACKOFF;
+use crate::limits::{KIND_RECHECK, WATCH_BACKOFF};
 use crate::names;
 
 #[derive(Clone, Copy)]
@@ -79,28 +80,42 @@ async fn find(host: &Host, kind: &Kind) -> Result<Option<Resource>, String> {
     Ok(None)
 }
 
-/// Watches until the kind is gone. Returns whether it was ever filled.
+/// Watches until the kind is gone, or served in another way. Returns whether it was ever filled.
 async fn follow(host: &Arc<Host>, role: Role, scope: usize, resource: Resource) -> bool {
     let namespace = role.kind(host).scopes().get(scope).and_then(|scope| scope.namespace.clone());
     let selector = matches!(role, Role::Child(_)).then(|| names::INSTANCE_LABEL.to_owned());
-    let request = Watch { resource, namespace: namespace.clone(), selector };
+    let request = Watch { resource: resource.clone(), namespace: namespace.clone(), selector };
     let handle = match role {
         Role::Parent(index) => watch(host.api.clone(), request, parent_sink(Arc::clone(host), index, namespace)),
         Role::Child(index) => watch(host.api.clone(), request, child_sink(Arc::clone(host), index, namespace)),
     };
     let mut states = handle.state();
     let mut filled = false;
+    let mut opened = 1;
+    let mut recheck = None;
     loop {
         let state = states.borrow_and_update().clone();
         filled |= state.filled;
+        if state.opened > opened && matches!(role, Role::Parent(_)) {
+            opened = state.opened;
+            recheck = Some(Instant::now() + KIND_RECHECK);
+        }
         let missing = matches!(state.problem, Some(WatchProblem::Missing(_)));
         move_to(host, role, scope, state.into());
         if missing {
             role.kind(host).found(None);
             return filled;
         }
-        if states.changed().await.is_err() {
-            return filled;
+        let due = async { tokio::time::sleep_until(recheck?).await.into() };
+        tokio::select! {
+            changed = states.changed() => if changed.is_err() { return filled },
+            Some(()) = due => {
+                recheck = None;
+                if let Ok(Some(found)) = find(host, role.kind(host)).await && found != resource {
+                    tracing::info!(kind = role.kind(host).name(), status = found.has_status, "is served in another way");
+                    return filled;
+                }
+            }
         }
     }
 }

@@ -113,6 +113,11 @@ fn plan(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, next
             host.queue.add(key.clone(), Lane::Walk);
             Reconciled::Requeue
         }
+        Next::Later(delay) => {
+            host.queue.add_at(key.clone(), Lane::Walk, at(delay));
+            host.queue.add(key.clone(), Lane::Report);
+            Reconciled::RequeueAfter
+        }
         Next::Rest => {
             host.queue.add(key.clone(), Lane::Report);
             Reconciled::Success

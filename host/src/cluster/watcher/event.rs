@@ -37,6 +37,8 @@ pub struct WatchState {
     pub filled: bool,
     /// What keeps the stream from going on now.
     pub problem: Option<WatchProblem>,
+    /// How often the watch was opened. A server that is told of another schema for the kind ends its watches.
+    pub opened: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

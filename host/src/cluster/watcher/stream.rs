@@ -30,6 +30,8 @@ pub(super) struct Stream<F> {
     pub(super) state: cell::Sender<WatchState>,
     /// A whole list was handed over and what it said still holds.
     pub(super) listed: bool,
+    /// How often the watch was opened.
+    pub(super) opened: u64,
     /// Unreadable objects that were said, by hash.
     pub(super) said: HashSet<u64>,
 }
@@ -120,6 +122,7 @@ impl<F: FnMut(WatchEvent<'_>) + Send> Stream<F> {
             Err(error) if matches!(error.code(), Some(400 | 404 | 410)) => return End::Relist(error),
             Err(error) => return End::Broken(version, error),
         };
+        self.opened += 1;
         self.going();
         let mut lines = Lines::default();
         let mut brought = false;
@@ -262,7 +265,7 @@ impl<F> Stream<F> {
     }
 
     fn going(&mut self) {
-        self.say(WatchState { filled: self.listed, problem: None });
+        self.say(WatchState { filled: self.listed, problem: None, opened: self.opened });
     }
 
     fn problem(&mut self, error: &ApiError) {
@@ -280,7 +283,7 @@ impl<F> Stream<F> {
                 false
             }
         };
-        self.say(WatchState { filled, problem: Some(problem) });
+        self.say(WatchState { filled, problem: Some(problem), opened: self.opened });
     }
 
     /// One log line for each change, not for each try.

@@ -1,0 +1,83 @@
+//! How far the host may look: namespaces and rights.
+
+use keelson_tests::prelude::*;
+
+/// The rules that are shipped as ClusterRoles, as a Role of this namespace for a ServiceAccount `host`.
+async fn a_role_only(case: &Case) -> Outcome {
+    let mut rules = Vec::new();
+    for file in ["deploy/base/clusterrole.yaml", "plugins/mongo/clusterrole.yaml", "plugins/mysql/clusterrole.yaml"] {
+        let text = std::fs::read_to_string(repository().join(file))?;
+        for document in serde_saphyr::from_multiple::<Value>(&text)? {
+            rules.extend(document.get("rules").and_then(Value::as_array).cloned().unwrap_or_default());
+        }
+    }
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "host"}, "rules": rules});
+    case.apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: host}}").await?;
+    case.apply(&role.to_string()).await?;
+    let binding = "apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: host}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: host}
+subjects: [{kind: ServiceAccount, name: host}]";
+    case.apply(binding).await.map(drop)
+}
+
+pub(crate) async fn case_33_a_role_is_enough_for_one_namespace(case: Case) -> Outcome {
+    a_role_only(&case).await?;
+    let mut host = case.host().account(&case.namespace, "host").start().await?;
+    for (name, kind) in [("a", "mongo"), ("b", "mysql")] {
+        let database = case.database(name, kind).await?;
+        case.delete(POD, name).await?;
+        case.wait(POD, name, "back", |pod| !pod.going() && pod.owner() == database.uid()).await?;
+        ensure!(case.events(name).await?.iter().any(|event| event.text("/reason") == "Created"));
+    }
+    let lacking = host.log_lines(&["lacks a right"]);
+    ensure!(lacking.is_empty() && host.log_lines(&["forbidden"]).is_empty(), "{lacking:?}\n{}", host.log());
+    ensure!(host.stop().await?.success());
+    Ok(())
+}
+
+pub(crate) async fn case_33_all_namespaces_need_more_and_it_says_what(case: Case) -> Outcome {
+    a_role_only(&case).await?;
+    let mut host = case.host().account(&case.namespace, "host").watch("").spawn().await?;
+    let told = async || {
+        let (status, body) = host.probe("/readyz").await.unwrap_or_default();
+        let words = ["databases.zalando.org", "all namespaces", "forbidden", "list"];
+        Ok(status == 503 && words.iter().all(|word| body.contains(word)))
+    };
+    case.until("/readyz to name resource, scope and verb", seconds(20), told).await?;
+    for resource in ["databases.zalando.org", "pods", "services"] {
+        let line = host.log_lines(&["ERROR", "forbidden", "list", resource, "all namespaces"]);
+        ensure!(line.len() == 1, "{resource}: {line:?} in\n{}", host.log());
+    }
+    // What is only needed later is named too, verb by verb.
+    let named = async || {
+        Ok(["create", "patch", "delete"].iter().all(|verb| {
+            !host
+                .log_lines(&[
+                    "lacks a right",
+                    &format!("\"verb\":\"{verb}\""),
+                    "\"resource\":\"pods\"",
+                    "all namespaces",
+                ])
+                .is_empty()
+        }))
+    };
+    case.until("the verbs to be named", seconds(20), named).await?;
+    case.apply_database("a", "mongo").await?;
+    let waits = async || Ok(host.probe("/healthz").await?.0 == 200 && host.probe("/readyz").await?.0 == 503);
+    case.throughout("it is alive and not ready", seconds(5), waits).await?;
+    ensure!(case.find(POD, "a").await?.is_none());
+    ensure!(host.stop().await?.success());
+    Ok(())
+}
+
+pub(crate) async fn case_33_of_two_namespaces_the_one_that_may_be_read_is_served(case: Case) -> Outcome {
+    a_role_only(&case).await?;
+    let both = format!("{},default", case.namespace);
+    let host = case.host().account(&case.namespace, "host").watch(&both).start().await?;
+    case.database("a", "mongo").await?;
+    let line = host.log_lines(&["ERROR", "forbidden", "databases.zalando.org", "namespace default"]);
+    ensure!(line.len() == 1, "{line:?} in\n{}", host.log());
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! Objects as they should not be: names and specs that our CRD refuses, under a CRD that let them through.
+
+use crate::crd;
+use keelson_tests::{prelude::*, probe};
+
+/// Anything may be a spec.
+const LOOSE: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: databases.zalando.org}
+spec:
+  group: zalando.org
+  scope: Namespaced
+  names: {kind: Database, plural: databases, singular: database}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {nullable: true, x-kubernetes-preserve-unknown-fields: true}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}";
+
+pub(crate) async fn install_loose(case: &Case) -> Outcome {
+    crd::install(case, LOOSE).await
+}
+
+/// A Database with any spec, made by POST: an apply would drop a null.
+pub(crate) async fn create(case: &Case, name: &str, spec: Value) -> anyhow::Result<Object> {
+    case.cluster.create(DATABASE, &case.namespace, &json!({"metadata": {"name": name}, "spec": spec})).await
+}
+
+fn ready_message(database: &Object) -> String {
+    database.condition("Ready").map(|ready| ready.message).unwrap_or_default()
+}
+
+pub(crate) async fn an_invalid_type_is_refused_at_admission(case: Case) -> Outcome {
+    let with =
+        |spec: &str| format!("{{apiVersion: zalando.org/v1, kind: Database, metadata: {{name: a}}, spec: {spec}}}");
+    for (spec, words) in [
+        ("{}", ["spec.type", "Required"]),
+        ("{type: 5}", ["spec.type", "string"]),
+        ("{type: [mongo]}", ["spec.type", "string"]),
+        ("{type: ''}", ["spec.type", "\"mongo\", \"mysql\""]),
+        ("{type: oracle}", ["spec.type", "\"mongo\", \"mysql\""]),
+        ("{type: Mongo}", ["spec.type", "\"mongo\", \"mysql\""]),
+        ("mongo", ["spec", "object"]),
+    ] {
+        let refusal = case.refused(&with(spec)).await?;
+        ensure!(words.iter().all(|word| refusal.contains(word)), "{spec}: {refusal}");
+    }
+    let refusal = case.refused("{apiVersion: zalando.org/v1, kind: Database, metadata: {name: a}}").await?;
+    ensure!(refusal.contains("spec") && refusal.contains("Required"), "{refusal}");
+    // A type cannot be changed, nor unset and set anew.
+    case.apply_database("a", "mongo").await?;
+    for (patch, words) in [
+        (json!({"spec": {"type": "mysql"}}), "cannot be changed"),
+        (json!({"spec": {"type": null}}), "Required"),
+        (json!({"spec": null}), "Required"),
+    ] {
+        let refusal =
+            case.patch(DATABASE, "a", &patch).await.err().map(|error| format!("{error:#}")).unwrap_or_default();
+        ensure!(refusal.contains(words), "{patch}: {refusal:?}");
+    }
+    Ok(())
+}
+
+pub(crate) async fn case_30_names_that_fit_no_child(case: Case) -> Outcome {
+    let long = |n: usize| "n".repeat(n);
+    // The name, and what the condition says of it.
+    let rows = [
+        ("1db".to_owned(), "DNS-1035"),
+        ("a.b".to_owned(), "DNS-1035"),
+        (long(51), "51 characters"),
+        (long(64), "64 characters"),
+        (long(253), "253 characters"),
+    ];
+    crd::install_tutorial(&case).await?;
+    for (name, _) in &rows {
+        case.apply_database(name, "mongo").await?;
+    }
+    crd::install_shipped(&case).await?;
+    let in_force = async || match case.apply_database("2db", "mongo").await {
+        Ok(_) => case.delete(DATABASE, "2db").await.map(|()| false),
+        Err(_) => Ok(true),
+    };
+    case.until("the new rules to be in force", seconds(20), in_force).await?;
+    for (name, _) in &rows {
+        let another = name.replacen('n', "m", 1).replace("db", "x").replace("a.", "x.");
+        let refusal = case.apply_database(&another, "mongo").await.err().map(|error| format!("{error:#}"));
+        ensure!(refusal.as_deref().is_some_and(|words| words.contains("metadata.name")), "{another}: {refusal:?}");
+    }
+
+    let host = case.host().start().await?;
+    case.database(&long(50), "mysql").await?;
+    for (name, words) in &rows {
+        let database = case.wait(DATABASE, name, "refused", |d| d.is_not("Ready", "InvalidName")).await?;
+        let message = ready_message(&database);
+        ensure!(message.contains("Service") && message.contains(words), "{name}: {message}");
+        ensure!(
+            case.find(POD, name).await?.is_none() && case.find(SERVICE, name).await?.is_none(),
+            "half made: {name}"
+        );
+        case.until("one Event", seconds(10), async || Ok(case.events(name).await?.len() == 1)).await?;
+    }
+    ensure!(host.log_lines(&["no Event"]).is_empty(), "{:?}", host.log_lines(&["no Event"]));
+    case.quiet(seconds(5)).await?;
+    for (name, _) in &rows {
+        case.patch(DATABASE, name, &json!({"metadata": {"labels": {"seen": "yes"}}})).await?;
+        case.delete_with(DATABASE, name, "Foreground").await?;
+    }
+    // The garbage collector looks for new kinds every half minute.
+    for (name, _) in &rows {
+        case.until("it to go", seconds(60), async || Ok(case.find(DATABASE, name).await?.is_none())).await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn case_34_a_bad_spec_stops_only_itself(case: Case) -> Outcome {
+    install_loose(&case).await?;
+    let host = case.host().start().await?;
+    let rows = [
+        ("number", json!({"type": 5}), "InvalidSpec", "/spec/type must be a string, not a number"),
+        ("null", Value::Null, "InvalidSpec", "/spec/type is missing"),
+        ("empty", json!({}), "InvalidSpec", "/spec/type is missing"),
+        ("list", json!(["mongo"]), "InvalidSpec", "/spec/type is missing"),
+        ("text", json!("mongo"), "InvalidSpec", "/spec/type is missing"),
+        ("object", json!({"type": {"mongo": true}}), "InvalidSpec", "/spec/type must be a string, not an object"),
+        ("oracle", json!({"type": "oracle"}), "NoPlugin", "accepted: mongo, mysql"),
+        ("large", json!({"type": "mongo", "fill": "x".repeat(300_000)}), "TooLarge", "262144"),
+    ];
+    for (name, spec, ..) in &rows {
+        create(&case, name, spec.clone()).await?;
+    }
+    let absent = json!({"metadata": {"name": "absent"}});
+    case.cluster.create(DATABASE, &case.namespace, &absent).await?;
+    case.database("good", "mongo").await?;
+    for (name, _, reason, words) in &rows {
+        let database = case.wait(DATABASE, name, reason, |database| database.is_not("Ready", reason)).await?;
+        ensure!(ready_message(&database).contains(words), "{name}: {database}");
+        ensure!(database.at("/metadata/annotations").is_null(), "{name} has got annotations");
+        ensure!(
+            case.find(POD, name).await?.is_none() && case.find(SERVICE, name).await?.is_none(),
+            "half made: {name}"
+        );
+    }
+    case.wait(DATABASE, "absent", "refused", |database| database.is_not("Ready", "InvalidSpec")).await?;
+    case.quiet(seconds(10)).await?;
+    // What is mended is served; what was good and goes bad keeps its Pod.
+    for name in ["number", "null", "absent"] {
+        case.patch(DATABASE, name, &json!({"spec": {"type": "mysql"}})).await?;
+        case.wait(DATABASE, name, "Ready", |database| database.is("Ready")).await?;
+    }
+    let pod = case.get(POD, "good").await?;
+    case.patch(DATABASE, "good", &json!({"spec": {"type": 7}})).await?;
+    case.wait(DATABASE, "good", "refused", |database| database.is_not("Ready", "InvalidSpec")).await?;
+    ensure!(case.get(POD, "good").await?.uid() == pod.uid());
+    ensure!(host.log_lines(&["panicked"]).is_empty(), "{:?}", host.log_lines(&["panicked"]));
+    Ok(())
+}
+
+pub(crate) async fn case_45_a_fuzzed_spec_ends_in_a_condition(case: Case) -> Outcome {
+    install_loose(&case).await?;
+    // What stands in the spec goes into names, numbers and lists of the children, as far as a plugin lets it.
+    let mut pod = probe::pod();
+    pod["metadata"]["labels"]["fuzz"] = json!("{/spec/text}");
+    pod["spec"]["containers"][0]["image"] = json!("{/spec/image}");
+    pod["spec"]["hostname"] = json!("{/spec/host}");
+    let probe = Probe::new("probe", "probe").script(&json!({"children": [pod], "status": {"message": "{/spec}"}}));
+    let folder = case.plugin_folder()?;
+    probe.write(&folder)?;
+    let mut host = case.host().plugins(&folder).start().await?;
+    let mut random = Random(0x5eed);
+    const OBJECTS: usize = 60;
+    for i in 0..OBJECTS {
+        let mut spec = random.value(4);
+        if let (Some(spec), true) = (spec.as_object_mut(), i % 4 > 0) {
+            spec.insert("type".to_owned(), json!(["", "mongo", "mysql", "probe"].get(i % 4)));
+            for field in ["text", "image", "host"] {
+                spec.insert(field.to_owned(), random.value(1));
+            }
+        }
+        create(&case, &format!("f{i}"), spec).await?;
+    }
+    // Deeper than most readers of JSON go, this test's included.
+    let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+    let object = format!(
+        r#"{{"apiVersion":"zalando.org/v1","kind":"Database","metadata":{{"name":"deep"}},"spec":{{"type":"mongo","x":{deep}}}}}"#
+    );
+    let file = case.dir.join("deep.json");
+    std::fs::write(&file, object)?;
+    let kubectl = async |words: &[&str]| case.cluster.kubectl(&[&["-n", &case.namespace], words].concat()).await;
+    kubectl(&["create", "-f", &file.to_string_lossy()]).await?;
+    let judged = |database: &Object| database.condition("Ready").is_some_and(|ready| !ready.reason.is_empty());
+    for i in 0..OBJECTS {
+        case.wait(DATABASE, &format!("f{i}"), "judged", judged).await?;
+    }
+    kubectl(&["wait", "--for=condition=Ready=False", "database/deep", "--timeout=20s"]).await?;
+    let reason = kubectl(&["get", "database/deep", "-o", "jsonpath={.status.conditions[0].reason}"]).await?;
+    ensure!(reason == "InvalidSpec", "{reason:?}");
+    kubectl(&["delete", "database", "deep"]).await?;
+    case.database("good", "mongo").await?;
+    host.ready().await?;
+    ensure!(host.log_lines(&["panicked"]).is_empty(), "{:?}", host.log_lines(&["panicked"]));
+    ensure!(host.log_lines(&["no status"]).is_empty(), "{:?}", host.log_lines(&["no status"]));
+    Ok(())
+}
+
+/// The same values in every run (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+
+    fn value(&mut self, depth: u64) -> Value {
+        match self.below(if depth == 0 { 8 } else { 12 }) {
+            0 => Value::Null,
+            1 => json!(self.below(2) == 1),
+            2 => json!(self.below(u64::MAX) as i64),
+            3 => json!(1.5e300 * self.below(9) as f64),
+            4 => json!("ü\u{0}\u{7f}\n{{name}}/../~1\u{10ffff}".repeat(self.below(9) as usize)),
+            5 => json!("x".repeat(self.below(5000) as usize)),
+            6 => json!(["", "-", "a", "A", "a-b", "{/spec}", "10.0.0.1", "mongo:4.0"].get(self.below(8) as usize)),
+            7 => json!("good"),
+            8 | 9 => (0..self.below(6)).map(|_| self.value(depth - 1)).collect(),
+            _ => (0..self.below(6))
+                .map(|i| (format!("{i}{}", ["a/b", "~", "é"].get(i as usize).unwrap_or(&"x")), self.value(depth - 1)))
+                .collect(),
+        }
+    }
+}
