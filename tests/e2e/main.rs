@@ -15,6 +15,7 @@ mod scope;
 mod server;
 mod crd;
 mod specs;
+mod fuzz;
 mod plugins;
 mod hostile;
 
@@ -74,7 +75,7 @@ fn main() -> ExitCode {
         shared!(specs::an_invalid_type_is_refused_at_admission),
         private!(specs::case_30_names_that_fit_no_child, crd::without()).within(seconds(180)),
         private!(specs::case_34_a_bad_spec_stops_only_itself, crd::without()).within(seconds(180)),
-        private!(specs::case_45_a_fuzzed_spec_ends_in_a_condition, crd::without()).within(seconds(180)),
+        private!(fuzz::case_45_a_fuzzed_spec_ends_in_a_condition, crd::without()).within(seconds(180)),
         shared!(plugins::case_45_a_trap_stays_with_its_object),
         shared!(plugins::case_71_a_missing_kind_stalls_only_its_plugin),
         shared!(plugins::case_71_a_plugin_that_hangs_stalls_only_its_objects).within(seconds(240)),

@@ -97,8 +97,8 @@ pub(crate) async fn case_72_a_child_with_an_invalid_name_wedges_nothing(case: Ca
     let folder = case.probes(&[Probe::new("probe", "mongo").script(&good())])?;
     let _host = case.host().plugins(&folder).start().await?;
     let named = |name: &str| {
-        let mut service = probe::service();
-        service["metadata"]["name"] = json!(name);
+        let spec = json!({"selector": "{selector}", "ports": [{"port": 80}]});
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec});
         json!({"children": [probe::pod(), service]})
     };
     case.database("stands", "mongo").await?;

@@ -2,23 +2,21 @@
 
 use keelson_tests::prelude::*;
 
-/// What a kubelet would write of the one container.
-fn container(pod_is: &str, state: Value) -> Value {
-    let ready = if pod_is == "True" {
-        json!({"status": "True"})
+/// What a kubelet would write of the one container in this state.
+fn container(ready: bool, state: &Value) -> Value {
+    let condition = if ready {
+        json!({"type": "Ready", "status": "True"})
     } else {
-        json!({"status": pod_is, "reason": "ContainersNotReady"})
+        json!({"type": "Ready", "status": "False", "reason": "ContainersNotReady"})
     };
-    let mut condition = json!({"type": "Ready", "lastTransitionTime": null});
-    if let (Some(into), Some(from)) = (condition.as_object_mut(), ready.as_object()) {
-        into.extend(from.clone());
-    }
-    let status = json!({"name": "mongo", "image": "mongo:4.0", "imageID": "", "restartCount": 0, "ready": pod_is == "True", "state": state});
-    json!({"status": {"phase": if pod_is == "True" { "Running" } else { "Pending" }, "conditions": [condition], "containerStatuses": [status]}})
+    let container = json!({"name": "mongo", "image": "mongo:4.0", "imageID": "", "restartCount": 0, "ready": ready,
+        "state": state});
+    let phase = if ready { "Running" } else { "Pending" };
+    json!({"status": {"phase": phase, "conditions": [condition], "containerStatuses": [container]}})
 }
 
 fn waiting(reason: &str, message: &str) -> Value {
-    container("False", json!({"waiting": {"reason": reason, "message": message}}))
+    container(false, &json!({"waiting": {"reason": reason, "message": message}}))
 }
 
 pub(crate) async fn case_24_an_unschedulable_pod_is_told(case: Case) -> Outcome {
@@ -54,13 +52,13 @@ pub(crate) async fn case_24_a_database_is_ready_when_its_pod_is(case: Case) -> O
         ensure!(message.contains("Pod a") && message.contains(words), "{reason}: {message}");
         Ok(())
     };
-    is(container("False", json!({"waiting": {"reason": "ContainerCreating"}})), "ContainersNotReady", "").await?;
+    is(waiting("ContainerCreating", ""), "ContainersNotReady", "").await?;
     is(waiting("ImagePullBackOff", "back-off pulling mongo:4.0"), "ImagePullBackOff", "back-off pulling").await?;
     let table = case.cluster.kubectl(&["-n", &case.namespace, "get", "databases"]).await?;
     ensure!(table.contains("ImagePullBackOff") && table.contains("False"), "{table}");
     ensure!(!states.saw(|database| database.is("Ready")), "Ready before the Pod was: {:?}", states.all());
 
-    case.patch(POD, "a/status", &container("True", json!({"running": {"startedAt": null}}))).await?;
+    case.patch(POD, "a/status", &container(true, &json!({"running": {"startedAt": null}}))).await?;
     case.wait(DATABASE, "a", "Ready", |database| database.is("Ready")).await?;
     is(waiting("CrashLoopBackOff", "back-off restarting"), "CrashLoopBackOff", "restarting").await?;
     let evicted = json!({"status": {"phase": "Failed", "reason": "Evicted", "message": "low on ephemeral-storage"}});

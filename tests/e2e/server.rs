@@ -47,6 +47,9 @@ pub(crate) async fn a_token_that_is_not_valid_any_more_is_named(case: Case) -> O
     waits_and_says(&case, host, &["Unauthorized", "401"]).await
 }
 
+/// Flags and environment, then exit code and words.
+type Row<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], i32, &'a [&'a str]);
+
 pub(crate) async fn what_it_cannot_start_with_is_named_at_its_end(case: Case) -> Outcome {
     let dir = &case.dir;
     std::fs::write(dir.join("garbage"), "\u{1}: [")?;
@@ -62,9 +65,8 @@ pub(crate) async fn what_it_cannot_start_with_is_named_at_its_end(case: Case) ->
     let nowhere = config("nowhere");
     let [missing, garbage, empty, lost, folder] =
         [nowhere.as_str(), "garbage", "empty", "no-such-cluster", "no-plugins"].map(config);
-    // Flags and environment, then exit code and words.
     #[rustfmt::skip]
-    let rows: [(&[&str], &[(&str, &str)], i32, &[&str]); 11] = [
+    let rows: [Row<'_>; 11] = [
         (&[], &[("KUBECONFIG", &missing)], 1, &["kubeconfig", &missing]),
         (&[], &[("KUBECONFIG", &garbage)], 1, &["kubeconfig", &garbage]),
         (&[], &[("KUBECONFIG", &empty)], 1, &["kubeconfig", &empty]),
