@@ -81,7 +81,7 @@ async fn one(semaphore: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_plugin_that_hangs_leaves_room_for_the_others() {
         let slots = Arc::new(Slots::new(["hangs", "works"].into_iter(), 2, 4));
         let hung = slots.take("hangs").await.ok().unwrap();
