@@ -27,6 +27,7 @@ mod render;
 mod refusal;
 mod own;
 mod secrets;
+mod repair;
 mod apply;
 mod prune;
 mod outcome;

@@ -2,9 +2,10 @@
 # A real Kubernetes control plane on loopback, with simulated nodes. Everything lives in DIR; ports are free ones, so
 # that any number can run side by side. Prints the path of the administrator's KUBECONFIG.
 #
-# usage: cluster.sh up DIR [--nodes N] [--no-kwok] [--no-scheduler] [--while PID] [--api-flag FLAG]…
+# usage: cluster.sh up DIR [--nodes N] [--no-kwok] [--no-scheduler] [--while PID] [--install DIR]… [--api-flag FLAG]…
 #        cluster.sh down DIR
 #   --while PID      ends itself when that process has gone, however it went
+#   --install DIR    a kustomization of the repository's, applied before the controllers start
 #   --api-flag FLAG  one more flag for kube-apiserver, such as --service-node-port-range=30000-30002
 #
 # Authorization is Node,RBAC; admission is the default and OwnerReferencesPermissionEnforcement. DIR/run holds
@@ -17,13 +18,14 @@ me=control-plane
 usage() { sed -n '5,6s/^# //p' "$0" >&2; exit 2; }
 [ $# -ge 2 ] || usage
 verb=$1; mkdir -p "$2"; dir=$(cd "$2" && pwd); run=$dir/run; shift 2
-nodes=3 kwok=yes scheduler=yes owner='' api_flags=()
+nodes=3 kwok=yes scheduler=yes owner='' install=() api_flags=()
 while [ $# -gt 0 ]; do
   case $1 in
     --nodes) nodes=$2; shift ;;
     --no-kwok) kwok='' ;;
     --no-scheduler) scheduler='' ;;
     --while) owner=$2; shift ;;
+    --install) install+=("$2"); shift ;;
     --api-flag) api_flags+=("$2"); shift ;;
     *) usage ;;
   esac
@@ -92,6 +94,11 @@ K
   tail -20 "$run/apiserver.log" >&2; die "the API server is not ready after a minute; its last words are above"
 }
 serve || serve || serve || die "no free ports"
+
+for bundle in "${install[@]+"${install[@]}"}"; do
+  api apply --server-side -k "$here/../../$bundle" >/dev/null
+done
+[ ${#install[@]} = 0 ] || api wait --for=condition=Established crd --all --timeout=30s >/dev/null
 
 start controller-manager "$kcm" --kubeconfig "$run/kubeconfig" --leader-elect=false --secure-port 0 \
   --service-account-private-key-file "$run/pki/apiserver.key" --root-ca-file "$run/ca.crt" \

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use crate::audit::Calls;
 use crate::cluster::{CASE_LABEL, Cluster};
 use crate::host::{HOST_USER, HostBuilder};
-use crate::object::{DATABASE, EVENT, Kind, NAMESPACE, Object, POD, SECRET, SERVICE};
+use crate::object::{DATABASE, EVENT, Kind, Object, POD, SECRET, SERVICE};
 use crate::probe::{Probe, SCRIPT};
 use crate::proxy::FaultProxy;
 use crate::{Outcome, paths};
@@ -80,19 +80,6 @@ impl Case {
         let to = self.dir.join("probes");
         probes.iter().try_for_each(|probe| probe.write(&to))?;
         Ok(to)
-    }
-
-    /// From now on the simulated nodes leave this namespace's new Pods alone: the test writes their status.
-    pub async fn pods_by_hand(&self) -> Outcome {
-        let labels = json!({"metadata": {"labels": {"keelson.test/pods": "by-hand"}}});
-        self.cluster.patch(NAMESPACE, "", &self.namespace, &labels).await?;
-        let pod = json!({"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "c", "image": "c"}]}});
-        let path = format!("{}?dryRun=All", POD.path(&self.namespace, ""));
-        self.until("the namespace's label to reach the admission policy", PATIENCE, async || {
-            let made = self.cluster.send(http::Method::POST, &path, "application/json", &pod).await?.map(Object);
-            Ok(made.is_some_and(|pod| pod.label("keelson.test/phase").is_some()))
-        })
-        .await
     }
 
     pub(crate) fn log_file(&self) -> PathBuf {
@@ -182,6 +169,11 @@ impl Case {
     /// A merge patch as the manager `test`; `name` may end in a subresource.
     pub async fn patch(&self, kind: Kind, name: &str, patch: &Value) -> anyhow::Result<Object> {
         self.cluster.patch(kind, &self.namespace, name, patch).await
+    }
+
+    /// A strategic merge patch, as `kubectl edit` sends it.
+    pub async fn edit(&self, kind: Kind, name: &str, patch: &Value) -> anyhow::Result<Object> {
+        self.cluster.edit(kind, &self.namespace, name, patch).await
     }
 
     /// Deletes in the background, as kubectl does.

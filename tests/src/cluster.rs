@@ -63,6 +63,15 @@ impl Default for Options {
     }
 }
 
+impl Install {
+    fn bundles(self) -> &'static [&'static str] {
+        match self {
+            Self::All | Self::NoCrd => &["deploy/base", "plugins"],
+            Self::Nothing => &[],
+        }
+    }
+}
+
 // === impl Cluster: its life ===
 
 impl Cluster {
@@ -72,6 +81,10 @@ impl Cluster {
         let mut args = vec!["--while".to_owned(), me];
         args.extend((!options.kwok).then(|| "--no-kwok".to_owned()));
         args.extend((!options.scheduler).then(|| "--no-scheduler".to_owned()));
+        // Before the garbage collector starts: it looks for new kinds only every half minute.
+        for bundle in options.install.bundles() {
+            args.extend(["--install".to_owned(), (*bundle).to_owned()]);
+        }
         args.extend(options.api_flags.iter().flat_map(|flag| ["--api-flag".to_owned(), (*flag).to_owned()]));
         let (at, started) = (dir.clone(), dir.clone());
         let config = blocking(move || {
@@ -91,16 +104,8 @@ impl Cluster {
 
     async fn install(&self, what: Install) -> anyhow::Result<()> {
         self.policy().await?;
-        if what == Install::Nothing {
-            return Ok(());
-        }
-        self.kubectl(&["apply", "--server-side", "-k", "deploy/base"]).await?;
-        self.kubectl(&["apply", "--server-side", "-k", "plugins"]).await?;
-        const CRD: &str = "crd/databases.zalando.org";
         if what == Install::NoCrd {
-            self.kubectl(&["delete", CRD]).await?;
-        } else {
-            self.kubectl(&["wait", "--for=condition=Established", CRD, "--timeout=30s"]).await?;
+            self.kubectl(&["delete", "crd/databases.zalando.org"]).await?;
         }
         Ok(())
     }
@@ -245,8 +250,24 @@ impl Cluster {
 
     /// A merge patch (null removes); `name` may end in a subresource, such as `a/status`.
     pub async fn patch(&self, kind: Kind, namespace: &str, name: &str, patch: &Value) -> anyhow::Result<Object> {
+        self.patch_as("application/merge-patch+json", kind, namespace, name, patch).await
+    }
+
+    /// A strategic merge patch, as `kubectl edit` sends it.
+    pub async fn edit(&self, kind: Kind, namespace: &str, name: &str, patch: &Value) -> anyhow::Result<Object> {
+        self.patch_as("application/strategic-merge-patch+json", kind, namespace, name, patch).await
+    }
+
+    async fn patch_as(
+        &self,
+        content: &str,
+        kind: Kind,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> anyhow::Result<Object> {
         let path = format!("{}?fieldManager=test", kind.path(namespace, name));
-        let made = self.send(Method::PATCH, &path, "application/merge-patch+json", patch).await?;
+        let made = self.send(Method::PATCH, &path, content, patch).await?;
         made.map(Object).with_context(|| format!("no {kind} {name} to patch"))
     }
 

@@ -1,10 +1,12 @@
-//! Whether a host leaves a namespace alone.
+//! Whether a host leaves a namespace alone, and who else writes there.
 
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::case::Case;
+use crate::object::{NAMESPACE, Object, POD};
 use crate::{Calls, Outcome};
 
 /// What the host writes late, such as a status that was held back, comes well before this.
@@ -46,5 +48,31 @@ impl Case {
     /// The host's writes in this namespace so far.
     pub fn writes(&self) -> anyhow::Result<Calls> {
         Ok(self.calls()?.writes())
+    }
+
+    /// From now on the simulated nodes leave this namespace's new Pods alone: the test writes their status.
+    pub async fn pods_by_hand(&self) -> Outcome {
+        self.under_policy("pods", "by-hand").await
+    }
+
+    /// From now on a policy changes this namespace's Pods: `sidecar` puts a container into new ones, `image` writes
+    /// the registry of a mirror before every image.
+    pub async fn mutates(&self, what: &str) -> Outcome {
+        self.under_policy("mutates", what).await
+    }
+
+    /// Labels the namespace as the policies of policy.yaml want it, and waits until they see that.
+    async fn under_policy(&self, label: &str, value: &str) -> Outcome {
+        let labels = json!({"metadata": {"labels": {format!("keelson.test/{label}"): value}}});
+        self.cluster.patch(NAMESPACE, "", &self.namespace, &labels).await?;
+        let pod = json!({"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "c", "image": "c"}]}});
+        let path = format!("{}?dryRun=All", POD.path(&self.namespace, ""));
+        self.until("the namespace's label to reach the admission policy", PATIENCE, async || {
+            let made = self.cluster.send(http::Method::POST, &path, "application/json", &pod).await?.map(Object);
+            Ok(made.is_some_and(|pod| {
+                pod.label("keelson.test/phase").or(pod.label("keelson.test/mutated")) == Some(value)
+            }))
+        })
+        .await
     }
 }

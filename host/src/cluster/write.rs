@@ -9,6 +9,7 @@ use super::error::{ApiError, ApiErrorKind};
 use super::resource::Resource;
 use crate::limits;
 
+const MERGE: HeaderValue = HeaderValue::from_static("application/merge-patch+json");
 /// JSON is YAML.
 const APPLY: HeaderValue = HeaderValue::from_static("application/apply-patch+yaml");
 
@@ -31,6 +32,25 @@ impl Api {
             self.call(Method::PATCH, uri, Some((APPLY, body)), limits::ANSWER_BYTES).await.map_err(at(call))?;
         let verb = if subresource.is_none() { "apply" } else { "apply-subresource" };
         self.wrote(resource, verb);
+        Ok(answer)
+    }
+
+    /// A JSON merge patch. With uid and resourceVersion in its metadata it meets exactly the state that was seen.
+    pub async fn patch(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+        manager: &str,
+        body: Vec<u8>,
+    ) -> Result<Bytes, ApiError> {
+        let call = || format!("patch {}", resource.describe(namespace, Some(name), None));
+        let mut uri = resource.path(namespace, Some(name), None);
+        uri.push('?');
+        parameter(&mut uri, "fieldManager", manager);
+        let answer =
+            self.call(Method::PATCH, uri, Some((MERGE, body)), limits::ANSWER_BYTES).await.map_err(at(call))?;
+        self.wrote(resource, "patch");
         Ok(answer)
     }
 

@@ -16,6 +16,7 @@ use super::memory::SettledChild;
 use super::own::Owned;
 use super::parents::{Named, Parent, ParentKey};
 use super::refusal::Refusal;
+use super::repair;
 use super::retry::Retry;
 use crate::cluster::meta::{ManagedFields, Owner};
 use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
@@ -175,7 +176,7 @@ pub(crate) async fn apply(
             errors.push((child.named(), ApplyError::ParentGone));
             break;
         }
-        match apply_one(host, parent, child).await {
+        match apply_one(host, key, parent, child).await {
             Ok((done, record)) => {
                 match done {
                     Done::Made => made.push(child.named()),
@@ -206,14 +207,20 @@ pub(crate) async fn apply(
     Attempt { result, made, changed, settled }
 }
 
-async fn apply_one(host: &Host, parent: &Parent, child: &Owned) -> Result<(Done, Arc<Child>), ApplyError> {
-    let known = host.children.of(&parent.id.uid).into_iter().find(|known| known.id == *child.id());
-    let Some(known) = known.filter(|known| is_ours(known, parent)) else {
-        return create(host, parent, child).await;
-    };
-    if known.going {
+async fn apply_one(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    child: &Owned,
+) -> Result<(Done, Arc<Child>), ApplyError> {
+    let known = host.children.get(child.id());
+    // Whosever it is: its name is free when it has gone, and its event tells.
+    if known.as_ref().is_some_and(|known| known.going) {
         return Err(ApplyError::Going { child: title(child) });
     }
+    let Some(known) = known.filter(|known| *known.instance == *parent.id.uid && is_ours(known, parent)) else {
+        return create(host, parent, child).await;
+    };
     if stands_as_rendered(&known, child) {
         return Ok((Done::Unchanged, known));
     }
@@ -222,10 +229,34 @@ async fn apply_one(host: &Host, parent: &Parent, child: &Owned) -> Result<(Done,
         // It went meanwhile (409), or another has its name (422 on the UID).
         Err(error) if error.is_conflict() || error.is_not_found() || is_uid_mismatch(&error) => {
             host.children.remove(&known.id, &known.uid);
+            // Perhaps with its parent, and then there is nothing to make.
+            if !host.stands(key, parent) {
+                return Err(ApplyError::ParentGone);
+            }
             create(host, parent, child).await
         }
+        Err(error) if error.is_invalid() => match replaced_list(&known, child) {
+            Some(patch) => put_back(host, child, &known, patch).await.map_err(|error| refused(child, error)),
+            None => Err(refused(child, error)),
+        },
         Err(error) => Err(refused(child, error)),
     }
+}
+
+/// Whether the refusal may be due to what others put into a list of ours: what
+/// is rendered is what stood there before.
+fn replaced_list(known: &Child, child: &Owned) -> Option<Value> {
+    let owned = serde_json::from_str(known.owned_fields.as_deref()?).ok()?;
+    repair::list(child.object(), &owned).filter(|_| known.hash.as_deref() == Some(&**child.hash()))
+}
+
+async fn put_back(host: &Host, child: &Owned, known: &Child, patch: Value) -> Result<(Done, Arc<Child>), ApiError> {
+    let answer = repair::put_back(host, child, known, patch).await?;
+    let record = remember(host, child, &answer)?;
+    if stands_as_rendered(&record, child) {
+        return Ok((Done::Changed, record));
+    }
+    Ok((Done::Changed, send(host, child, "uid", &known.uid).await?))
 }
 
 /// Makes it if there is none of its name; what is there is never overwritten.
@@ -275,10 +306,14 @@ async fn send(host: &Host, child: &Owned, precondition: &str, value: &str) -> Re
     let body = child.body(precondition, value);
     let answer = host.api.apply(resource, None, Some(&id.namespace), &id.name, names::FIELD_MANAGER, body).await?;
     host.metrics.wrote(&resource.kind, if precondition == "uid" { "apply" } else { "create" });
-    let record = host.kinds.read(id.kind, &answer).map_err(|problem| {
-        ApiError::new(format!("apply {} {}", resource.plural, id.name), ApiErrorKind::Decode(problem))
-    })?;
-    let record = Arc::new(record);
+    remember(host, child, &answer)
+}
+
+/// The answer to a write lies over the cache until the watch has caught up.
+fn remember(host: &Host, child: &Owned, answer: &[u8]) -> Result<Arc<Child>, ApiError> {
+    let (plural, id) = (&child.resource().plural, child.id());
+    let decode = |problem| ApiError::new(format!("apply {plural} {}", id.name), ApiErrorKind::Decode(problem));
+    let record = Arc::new(host.kinds.read(id.kind, answer).map_err(decode)?);
     host.children.put(Arc::clone(&record));
     Ok(record)
 }

@@ -204,6 +204,11 @@ impl Children {
         gone.iter().filter_map(|id| inner.take(id)).map(|child| child.instance.clone()).collect()
     }
 
+    /// The child of this name, whosever it is.
+    pub(crate) fn get(&self, id: &ChildId) -> Option<Arc<Child>> {
+        self.inner.lock().by_id.get(id).cloned()
+    }
+
     /// The children of one parent, in the order of kind and name.
     pub(crate) fn of(&self, instance: &str) -> Vec<Arc<Child>> {
         self.inner.lock().by_instance.get(instance).cloned().unwrap_or_default()

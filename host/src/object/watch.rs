@@ -106,10 +106,15 @@ async fn follow(host: &Arc<Host>, role: Role, scope: usize, resource: Resource) 
             role.kind(host).found(None);
             return filled;
         }
-        let due = async { tokio::time::sleep_until(recheck?).await.into() };
+        let due = async {
+            match recheck {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             changed = states.changed() => if changed.is_err() { return filled },
-            Some(()) = due => {
+            () = due => {
                 recheck = None;
                 if let Ok(Some(found)) = find(host, role.kind(host)).await && found != resource {
                     tracing::info!(kind = role.kind(host).name(), status = found.has_status, "is served in another way");
