@@ -98,7 +98,7 @@ serve || serve || serve || die "no free ports"
 for bundle in "${install[@]+"${install[@]}"}"; do
   api apply --server-side -k "$here/../../$bundle" >/dev/null
 done
-[ ${#install[@]} = 0 ] || api wait --for=condition=Established crd --all --timeout=30s >/dev/null
+[ ${#install[@]} = 0 ] || established --all api
 
 start controller-manager "$kcm" --kubeconfig "$run/kubeconfig" --leader-elect=false --secure-port 0 \
   --service-account-private-key-file "$run/pki/apiserver.key" --root-ca-file "$run/ca.crt" \

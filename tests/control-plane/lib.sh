@@ -5,6 +5,7 @@
 #   program NAME     path of one program: $KUBEBUILDER_ASSETS first, then the built one
 #   start NAME CMD…  runs CMD in the background in $run, log in NAME.log, pid in NAME.pid
 #   alive NAME       whether that process of ours still runs
+#   established NAME CMD…  waits until a CRD (--all: every one) is served, asked by CMD, a kubectl
 #   stop_all         ends every process that was started in $run, and waits for it: a second, then it is killed
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${KEELSON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/keelson}
@@ -18,6 +19,16 @@ program() {
   if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$name" ]; then echo "$KUBEBUILDER_ASSETS/$name"
   elif [ -x "$programs/$name" ]; then echo "$programs/$name"
   else die "$name is not built yet: make control-plane"; fi
+}
+
+# `kubectl wait` fails at once on a CRD so new that it has no conditions yet.
+established() {
+  local name=$1 i words; shift
+  for i in $(seq 100); do
+    ! words=$("$@" wait --for=condition=Established crd "$name" --timeout=10s 2>&1) || return 0
+    sleep 0.2
+  done
+  die "crd $name is not served: $words"
 }
 
 # Start time of a process in clock ticks since boot: with the pid it names one process for good.

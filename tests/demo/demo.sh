@@ -70,7 +70,7 @@ install() {
   say "installing CRD, ServiceAccount and RBAC (deploy/base, plugins)"
   kube apply --server-side -k "$root/deploy/base" >/dev/null
   kube apply --server-side -k "$root/plugins" >/dev/null
-  kube wait --for=condition=Established crd/databases.zalando.org --timeout 30s >/dev/null
+  established databases.zalando.org kube
   there wait --for=create serviceaccount/default --timeout 30s >/dev/null
 }
 

@@ -170,7 +170,7 @@ port=$(k config view --raw -o 'jsonpath={.clusters[0].cluster.server}'); port=${
 apply deploy/default
 apply deploy/default
 equal "deploy/default, applied again, changes nothing" '' "$(grep -v ' unchanged$' "$work/apply" || true)"
-k wait --for=condition=Established crd/databases.zalando.org >/dev/null
+established databases.zalando.org k
 within 30 "the aggregated role is filled" may create pods -n default
 for right in 'list secrets' 'create deployments.apps' 'create pods --subresource=exec' 'patch clusterroles' \
   'impersonate users' '* *'; do
