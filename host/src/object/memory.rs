@@ -15,6 +15,8 @@ use super::retry::Retry;
 pub(crate) struct Memory {
     /// Of this parent; one of the same name with another UID begins anew.
     pub uid: String,
+    /// Of the parent, at its last walk: what came of it says nothing of another.
+    pub generation: i64,
     pub settled: Option<Settled>,
     /// The request that can only be refused again.
     pub refused: Option<u64>,

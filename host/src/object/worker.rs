@@ -80,11 +80,16 @@ async fn one(host: &Host, ledger: &Ledger, job: &Job<ParentKey>) -> Reconciled {
         .unwrap_or_else(|| Entry { memory: Memory { uid: parent.id.uid.clone(), ..Memory::default() }, outcome: None });
     let result = match job.lane {
         Lane::Walk => {
+            if memory.generation != parent.generation {
+                memory.generation = parent.generation;
+                outcome = None;
+            }
             let next = walk(host, key, &parent, &mut memory, &mut outcome).await;
             plan(host, key, &parent, &mut memory, next)
         }
         Lane::Report => {
-            if let Some(outcome) = &outcome {
+            // Of an edit that was not walked yet there is nothing to tell.
+            if let Some(outcome) = outcome.as_ref().filter(|_| memory.generation == parent.generation) {
                 tell(host, key, &parent, &mut memory, outcome).await;
             }
             Reconciled::Success
