@@ -33,7 +33,8 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Run(args) => {
             logging::start(args.log_format, &args.log_level)?;
-            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+            // One thread for all that waits: passing tasks between several costs more than they do. Renders have their own.
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.context("start the async runtime")?;
             let exit = runtime.block_on(run::run(args));
             // A render in hand ends by itself; nobody waits for it.
