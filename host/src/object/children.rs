@@ -174,6 +174,12 @@ impl Children {
         touched
     }
 
+    /// Whether this state or a later one is known already: mostly our own write, come back as an event.
+    pub(crate) fn knows(&self, id: &ChildId, uid: &str, version: u64) -> bool {
+        let inner = self.inner.lock();
+        inner.by_id.get(id).is_some_and(|known| *known.uid == *uid && known.resource_version >= version)
+    }
+
     /// A child has left the watch: deleted, or without our label. Returns the
     /// parent's UID, where it was known.
     pub(crate) fn remove(&self, id: &ChildId, uid: &str) -> Option<Box<str>> {

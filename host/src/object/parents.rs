@@ -135,6 +135,12 @@ impl Parents {
         (!same).then_some(key)
     }
 
+    /// Whether this state or a later one is known already: mostly our own write, come back as an event.
+    pub(crate) fn knows(&self, key: &ParentKey, uid: &str, version: u64) -> bool {
+        let inner = self.inner.lock();
+        inner.by_key.get(key).is_some_and(|known| known.id.uid == uid && known.resource_version >= version)
+    }
+
     /// What our own status write answered lies over the watch, so that its
     /// event wakes nobody. Returns whether something else had changed too.
     pub(crate) fn put_own(&self, key: &ParentKey, parent: Parent) -> bool {

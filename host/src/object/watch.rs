@@ -182,8 +182,15 @@ fn key_of(object: &ObjectView<'_>, kind: usize) -> ParentKey {
     ParentKey { kind, namespace: (*object.namespace).into(), name: (*object.name).into() }
 }
 
+fn version_of(object: &ObjectView<'_>) -> u64 {
+    object.resource_version.parse().unwrap_or(0)
+}
+
 fn parent_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
     let Some(kind) = host.kinds.parents.get(index) else { return };
+    if host.parents.knows(&key_of(object, index), &object.uid, version_of(object)) {
+        return;
+    }
     match Parent::reduce(object, &kind.api_version(), &kind.kind) {
         Ok(parent) => {
             if let Some(key) = host.parents.put(index, parent) {
@@ -223,6 +230,9 @@ fn child_id(object: &ObjectView<'_>, kind: usize) -> ChildId {
 }
 
 fn child_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
+    if host.children.knows(&child_id(object, index), &object.uid, version_of(object)) {
+        return;
+    }
     if let Some(child) = host.kinds.reduce(index, object) {
         host.wake(host.children.put(Arc::new(child)));
     }
