@@ -305,7 +305,6 @@ async fn send(host: &Host, child: &Owned, precondition: &str, value: &str) -> Re
     let (resource, id) = (child.resource(), child.id());
     let body = child.body(precondition, value);
     let answer = host.api.apply(resource, None, Some(&id.namespace), &id.name, names::FIELD_MANAGER, body).await?;
-    host.metrics.wrote(&resource.kind, if precondition == "uid" { "apply" } else { "create" });
     remember(host, child, &answer)
 }
 

@@ -31,10 +31,7 @@ pub(crate) async fn prune(host: &Host, parent: &Parent, wanted: &[Owned]) -> Res
         let version = child.resource_version.to_string();
         let preconditions = (&*child.uid, Some(version.as_str()));
         match host.api.delete(&resource, Some(&child.id.namespace), &child.id.name, preconditions).await {
-            Ok(()) => {
-                host.metrics.wrote(&resource.kind, "delete");
-                gone.push(title);
-            }
+            Ok(()) => gone.push(title),
             // Gone already, or changed since: its event brings the next walk.
             Err(error) if error.is_not_found() || error.is_conflict() => {}
             Err(error) => return Err(Refusal::new(title, error)),

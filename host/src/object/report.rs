@@ -65,10 +65,7 @@ async fn event(host: &Host, parent: &Parent, news: &News) -> Result<(), crate::c
         // Said before, by this host or another.
         Err(error) if error.is_already_exists() => Ok(()),
         Err(error) => Err(error),
-        Ok(_) => {
-            host.metrics.wrote("Event", "create");
-            Ok(())
-        }
+        Ok(_) => Ok(()),
     }
 }
 

@@ -139,10 +139,7 @@ async fn make(
     });
     let body = serde_json::to_vec(&body).unwrap_or_default();
     match host.api.create(&resource(), Some(&parent.id.namespace), names::SECRETS_FIELD_MANAGER, body).await {
-        Ok(_) => {
-            host.metrics.wrote("Secret", "create");
-            Ok(Some(revision))
-        }
+        Ok(_) => Ok(Some(revision)),
         Err(error) if error.is_already_exists() => Ok(None),
         Err(error) => Err(refused(&secret.name, error)),
     }

@@ -69,7 +69,6 @@ pub(crate) async fn write(
         }
         Err(error) => return Err(error),
     };
-    host.metrics.wrote(&resource.kind, "status");
     let status = host.wrote_parent(key, &answer)?;
     memory.report.status = Some((desired, status));
     memory.report.held_since = None;
