@@ -13,7 +13,7 @@ pub(crate) struct Run {
     pub(crate) sample: Sample,
 }
 
-/// Runs during which others took more than this share of the machine are named.
+/// A run during which others took more than this share of the machine counts only where there is no better one.
 const DISTURBED: f64 = 0.10;
 /// MiB, with both plugins.
 const RESIDENT: f64 = 30.0;
@@ -113,7 +113,9 @@ fn remarks(runs: &[Run], calls: &Calls) -> String {
     let mut text = String::new();
     for Run { contender, namespace, sample } in runs {
         if sample.others > DISTURBED {
-            let _ = writeln!(text, "{namespace}: others took {:.0} % of the machine", sample.others * 100.0);
+            let counts = counted(runs, *contender).iter().any(|counted| counted.namespace == *namespace);
+            let words = if counts { "and it counts for want of a better run" } else { "so it does not count" };
+            let _ = writeln!(text, "{namespace}: others took {:.0} % of the machine, {words}", sample.others * 100.0);
         }
         let refused = calls.filter(|call| call.namespace == *namespace && call.code >= 400).len();
         if refused > 0 {
@@ -130,9 +132,15 @@ fn calls_each(contender: Contender, count: usize, runs: &[Run], calls: &Calls) -
     made as f64 / (count * of.len()).max(1) as f64
 }
 
+/// The undisturbed runs of a contender; all, where none is.
+fn counted(runs: &[Run], contender: Contender) -> Vec<&Run> {
+    let all = || runs.iter().filter(|run| run.contender == contender);
+    let calm: Vec<&Run> = all().filter(|run| run.sample.others <= DISTURBED).collect();
+    if calm.is_empty() { all().collect() } else { calm }
+}
+
 fn median(runs: &[Run], contender: Contender, value: fn(&Sample) -> f64) -> Option<f64> {
-    let mut values: Vec<f64> =
-        runs.iter().filter(|run| run.contender == contender).map(|run| value(&run.sample)).collect();
+    let mut values: Vec<f64> = counted(runs, contender).into_iter().map(|run| value(&run.sample)).collect();
     values.sort_by(f64::total_cmp);
     let (upper, lower) = (values.get(values.len() / 2)?, values.get(values.len().checked_sub(1)? / 2)?);
     Some(f64::midpoint(*upper, *lower))
