@@ -99,6 +99,12 @@ impl ApiError {
         self.code() == Some(422)
     }
 
+    /// What was written to by its UID has gone, and another has its name.
+    pub fn is_uid_mismatch(&self) -> bool {
+        self.is_invalid()
+            && self.refusal().is_some_and(|it| it.causes.iter().any(|cause| cause.field == "metadata.uid"))
+    }
+
     /// 410: the resourceVersion or the continue token is too old.
     pub fn is_expired(&self) -> bool {
         self.code() == Some(410)

@@ -227,7 +227,7 @@ async fn apply_one(
     match send(host, child, "uid", &known.uid).await {
         Ok(record) => Ok((Done::Changed, record)),
         // It went meanwhile (409), or another has its name (422 on the UID).
-        Err(error) if error.is_conflict() || error.is_not_found() || is_uid_mismatch(&error) => {
+        Err(error) if error.is_conflict() || error.is_not_found() || error.is_uid_mismatch() => {
             host.children.remove(&known.id, &known.uid);
             // Perhaps with its parent, and then there is nothing to make.
             if !host.stands(key, parent) {
@@ -319,7 +319,7 @@ fn remember(host: &Host, child: &Owned, answer: &[u8]) -> Result<Arc<Child>, Api
 
 /// By owner, or made by us and without an owner for now (somebody took the reference away).
 fn is_ours(known: &Child, parent: &Parent) -> bool {
-    known.owners.iter().any(|uid| **uid == *parent.id.uid) || (known.owners.is_empty() && known.owned_fields.is_some())
+    known.is_owned_by(&parent.id.uid) || (known.owners.is_empty() && known.owned_fields.is_some())
 }
 
 fn is_orphan_of_ours(there: &ObjectView<'_>, parent: &Parent) -> bool {
@@ -344,12 +344,6 @@ fn stands_as_rendered(known: &Child, child: &Owned) -> bool {
             .as_deref()
             .and_then(|owned| serde_json::from_str::<Map<String, Value>>(owned).ok())
             .is_some_and(|owned| fields::lost(child.object(), &owned).is_none())
-}
-
-fn is_uid_mismatch(error: &ApiError) -> bool {
-    error
-        .refusal()
-        .is_some_and(|refusal| refusal.code == 422 && refusal.causes.iter().any(|cause| cause.field == "metadata.uid"))
 }
 
 fn refused(child: &Owned, error: ApiError) -> ApplyError {

@@ -222,6 +222,10 @@ impl Children {
 }
 
 impl Child {
+    pub(crate) fn is_owned_by(&self, uid: &str) -> bool {
+        self.owners.iter().any(|owner| **owner == *uid)
+    }
+
     /// Whether a walk would see no difference.
     fn matters_like(&self, other: &Child) -> bool {
         let Self { id, uid, resource_version: _, instance, owners, going, hash, owned_fields, observed, unready } =

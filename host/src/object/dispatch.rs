@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::parents::Parent;
 use super::retry::Retry;
-use crate::plugin::{Dispatch, Plugin, Registry};
+use crate::cluster::ObjectView;
+use crate::cluster::meta::ViewError;
+use crate::plugin::{Dispatch, Found, Plugin, Registry};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DispatchError {
@@ -15,7 +15,7 @@ pub(crate) enum DispatchError {
     #[error("plugin {plugin} is not serving: {reason}: {message}")]
     Unavailable { plugin: String, reason: String, message: String },
     #[error("the object could not be read: {0}")]
-    Unreadable(#[from] serde_json::Error),
+    Unreadable(#[from] ViewError),
 }
 
 impl DispatchError {
@@ -38,8 +38,9 @@ fn accepted(allowed: &[String]) -> String {
 }
 
 pub(crate) fn dispatch(registry: &Registry, group: &str, parent: &Parent) -> Result<Arc<Plugin>, DispatchError> {
-    let object: Value = serde_json::from_str(&parent.guest)?;
-    match registry.dispatch(group, &parent.id.kind, &object) {
+    let object = ObjectView::parse(&parent.guest)?;
+    let find = |pointer: &str| Found::of(object.pointer(pointer).and_then(|raw| serde_json::from_str(raw.get()).ok()));
+    match registry.dispatch_with(group, &parent.id.kind, find) {
         Dispatch::Plugin(plugin) => Ok(plugin),
         Dispatch::Unavailable { plugin, reason, message } => {
             Err(DispatchError::Unavailable { plugin, reason, message })

@@ -75,36 +75,31 @@ impl Host {
     /// Empty once every watch is filled or known to be impossible, and the
     /// parents of one kind at least are watched.
     pub fn unmet(&self) -> Unmet {
-        let mut unmet = Vec::new();
-        let mut any = false;
-        for (kind, is_parent) in self
-            .kinds
-            .parents
-            .iter()
-            .map(|kind| (kind, true))
-            .chain(self.kinds.children.iter().map(|kind| (kind, false)))
-        {
+        let (mut starting, mut impossible, mut any) = (Vec::new(), Vec::new(), false);
+        let Kinds { parents, children, .. } = &self.kinds;
+        let kinds = parents.iter().map(|kind| (kind, true)).chain(children.iter().map(|kind| (kind, false)));
+        for (kind, is_parent) in kinds {
             for scope in kind.scopes() {
+                let what = || format!("{} {}", kind.name(), scope.words());
                 match scope.state() {
                     State::Filled => any |= is_parent,
-                    State::Starting(problem) => {
-                        let problem = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
-                        unmet.push(format!("{} {} not listed yet{problem}", kind.name(), scope.words()));
-                    }
+                    State::Starting(None) => starting.push(format!("{} not listed yet", what())),
+                    State::Starting(Some(problem)) => starting.push(format!("{} not listed yet: {problem}", what())),
                     State::Unusable(problem) if is_parent => {
-                        unmet.push(format!("{} {} cannot be watched: {problem}", kind.name(), scope.words()));
+                        impossible.push(format!("{} cannot be watched: {problem}", what()));
                     }
                     State::Unusable(_) => {}
                 }
             }
         }
         // A kind that is impossible is classified; it must not stop the others.
-        if any {
-            unmet.retain(|reason| !reason.contains("cannot be watched"));
-        } else if unmet.is_empty() {
-            unmet.push("no plugin serves any kind".to_owned());
+        if !any {
+            starting.append(&mut impossible);
+            if starting.is_empty() {
+                starting.push("no plugin serves any kind".to_owned());
+            }
         }
-        unmet
+        starting
     }
 
     pub(crate) fn group_of(&self, key: &ParentKey) -> &str {

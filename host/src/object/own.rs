@@ -13,6 +13,7 @@ use crate::check::{self, CheckedChild};
 use crate::cluster::Resource;
 use crate::names;
 use crate::plugin::request;
+use crate::plugin::verify::hex;
 
 /// Its kind went away between gather and here: the next walk says so.
 #[derive(Debug, thiserror::Error)]
@@ -107,11 +108,10 @@ pub(crate) fn owner_reference(parent: &check::Parent) -> Value {
 /// Keys are sorted in a `Map`, so equal values give equal text.
 fn hash(object: &Map<String, Value>) -> Arc<str> {
     let text = serde_json::to_vec(object).unwrap_or_default();
-    hex(Sha256::digest(text).iter().take(12)).into()
-}
-
-pub(crate) fn hex<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> String {
-    bytes.into_iter().map(|byte| format!("{byte:02x}")).collect()
+    // 24 digits of it: an annotation of every child.
+    let mut digits = hex(&Sha256::digest(text));
+    digits.truncate(24);
+    digits.into()
 }
 
 fn metadata(object: &mut Map<String, Value>) -> &mut Map<String, Value> {

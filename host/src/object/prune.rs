@@ -3,9 +3,6 @@
 //!
 //! What holds data is never taken away because a rendering left it out.
 
-use std::sync::Arc;
-
-use super::children::Child;
 use super::host::Host;
 use super::own::Owned;
 use super::parents::Parent;
@@ -19,7 +16,7 @@ const DATA_KINDS: [(&str, &str); 4] =
 pub(crate) async fn prune(host: &Host, parent: &Parent, wanted: &[Owned]) -> Result<Vec<String>, Refusal> {
     let mut gone = Vec::new();
     for child in host.children.of(&parent.id.uid) {
-        if child.going || wanted.iter().any(|owned| *owned.id() == child.id) || !is_owned(&child, parent) {
+        if child.going || wanted.iter().any(|owned| *owned.id() == child.id) || !child.is_owned_by(&parent.id.uid) {
             continue;
         }
         let Some(resource) = host.kinds.resource(child.id.kind) else { continue };
@@ -38,8 +35,4 @@ pub(crate) async fn prune(host: &Host, parent: &Parent, wanted: &[Owned]) -> Res
         }
     }
     Ok(gone)
-}
-
-fn is_owned(child: &Arc<Child>, parent: &Parent) -> bool {
-    child.owners.iter().any(|uid| **uid == *parent.id.uid)
 }

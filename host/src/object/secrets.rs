@@ -6,7 +6,6 @@
 //! bytes that stand in the Secret itself, so that it is the same on every host.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -21,9 +20,11 @@ use super::parents::{Named, Parent};
 use super::refusal::Refusal;
 use super::retry::Retry;
 use crate::check::{self, Piece};
+use crate::cluster::resource::escape;
 use crate::cluster::{ApiError, ApiErrorKind, ObjectView, Resource};
 use crate::names;
 use crate::plugin::request;
+use crate::plugin::verify::hex;
 use crate::sandbox::model::{GeneratedSecret, SecretValue};
 
 const DEFAULT_ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -99,15 +100,15 @@ pub(crate) fn named(name: &str) -> Named {
     Named { api_version: "v1".to_owned(), kind: "Secret".to_owned(), name: name.to_owned() }
 }
 
-fn resource() -> Arc<Resource> {
-    Arc::new(Resource {
+fn resource() -> Resource {
+    Resource {
         group: String::new(),
         version: "v1".to_owned(),
         kind: "Secret".to_owned(),
         plural: "secrets".to_owned(),
         namespaced: true,
         has_status: false,
-    })
+    }
 }
 
 /// `None`: there is one of that name already.
@@ -181,7 +182,9 @@ fn revision(key: &str, data: &Map<String, Value>) -> String {
             mac.update(text.as_bytes());
         }
     }
-    own::hex(mac.finalize().into_bytes().iter().take(8))
+    let mut digits = hex(&mac.finalize().into_bytes());
+    digits.truncate(16);
+    digits
 }
 
 /// The texts of all keys. Templates refer to other keys, never to templates:
@@ -234,21 +237,11 @@ fn fill_in(template: &str, texts: &BTreeMap<String, String>) -> String {
             Piece::Text(text) => out.push_str(text),
             Piece::Key { name, percent_encoded } => {
                 let text = texts.get(name).map_or("", String::as_str);
-                if percent_encoded { percent_encode(text, &mut out) } else { out.push_str(text) }
+                if percent_encoded { escape(&mut out, text) } else { out.push_str(text) }
             }
         }
     }
     out
-}
-
-fn percent_encode(text: &str, out: &mut String) {
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
 }
 
 fn refused(name: &str, error: ApiError) -> SecretError {

@@ -11,8 +11,7 @@ use super::children::Child;
 use super::host::Host;
 use super::memory::{Memory, Stop};
 use super::outcome::Outcome;
-use super::parents::Named;
-use super::parents::{Parent, ParentKey};
+use super::parents::{Named, Parent, ParentKey};
 use super::retry::Retry;
 use crate::clock;
 use crate::cluster::{ApiError, Resource};
@@ -64,7 +63,7 @@ pub(crate) async fn write(
     let answer = match host.api.apply(resource, Some("status"), namespace, name, names::FIELD_MANAGER, body).await {
         Ok(answer) => answer,
         // Deleted, or made anew under the same name: another object's status is not ours to write.
-        Err(error) if error.is_not_found() || error.is_conflict() || error.is_invalid() && says_uid(&error) => {
+        Err(error) if error.is_not_found() || error.is_conflict() || error.is_uid_mismatch() => {
             return Ok(Written::Gone);
         }
         Err(error) => return Err(error),
@@ -73,10 +72,6 @@ pub(crate) async fn write(
     memory.report.status = Some((desired, status));
     memory.report.held_since = None;
     Ok(Written::Done)
-}
-
-fn says_uid(error: &ApiError) -> bool {
-    error.refusal().is_some_and(|refusal| refusal.causes.iter().any(|cause| cause.field == "metadata.uid"))
 }
 
 /// Whether what should stand there does: as the server answered to the same

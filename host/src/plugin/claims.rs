@@ -11,6 +11,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::check::GrantedParent;
 use crate::sandbox::Serving;
 
@@ -31,6 +33,19 @@ pub enum Found<'a> {
     Text(Cow<'a, str>),
     /// Something else: its type, in a word.
     Other(&'static str),
+}
+
+impl Found<'_> {
+    pub fn of(value: Option<Value>) -> Self {
+        match value {
+            None | Some(Value::Null) => Found::Nothing,
+            Some(Value::String(text)) => Found::Text(Cow::Owned(text)),
+            Some(Value::Bool(_)) => Found::Other("a boolean"),
+            Some(Value::Number(_)) => Found::Other("a number"),
+            Some(Value::Array(_)) => Found::Other("a list"),
+            Some(Value::Object(_)) => Found::Other("an object"),
+        }
+    }
 }
 
 /// The answer for one object.

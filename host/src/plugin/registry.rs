@@ -1,6 +1,5 @@
 //! What serves, and what does not and why: one snapshot, never changed.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -127,14 +126,7 @@ impl Registry {
     }
 
     pub fn dispatch(&self, group: &str, kind: &str, parent: &Value) -> Dispatch {
-        self.dispatch_with(group, kind, |path| match parent.pointer(path) {
-            None | Some(Value::Null) => Found::Nothing,
-            Some(Value::String(text)) => Found::Text(Cow::Borrowed(text)),
-            Some(Value::Bool(_)) => Found::Other("a boolean"),
-            Some(Value::Number(_)) => Found::Other("a number"),
-            Some(Value::Array(_)) => Found::Other("a list"),
-            Some(Value::Object(_)) => Found::Other("an object"),
-        })
+        self.dispatch_with(group, kind, |path| Found::of(parent.pointer(path).cloned()))
     }
 
     /// As [`Self::dispatch`], for a parent that is no tree.

@@ -37,7 +37,7 @@ pub fn verify(bytes: Vec<u8>, trust: &Trust) -> Result<Verified, VerifyError> {
     }
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         // Writing to a String cannot fail.
