@@ -27,12 +27,13 @@ mod render;
 mod refusal;
 mod own;
 mod secrets;
-mod repair;
 mod apply;
 mod prune;
 mod outcome;
 mod status;
 mod report;
+mod news;
+mod failure;
 mod walk;
 mod worker;
 

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use tokio::time::Instant;
 
 use super::children::ChildId;
 use super::parents::Named;
 use super::retry::Retry;
+use crate::clock::Instant;
 
 #[derive(Default)]
 pub(crate) struct Memory {

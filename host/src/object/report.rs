@@ -7,7 +7,6 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::json;
-use tokio::time::Instant;
 
 use super::host::Host;
 use super::memory::{Memory, News};
@@ -21,7 +20,7 @@ use crate::names;
 /// Says what has not been said lately. An Event that cannot be written is
 /// logged and let go: it must not hold up anything.
 pub(crate) async fn say(host: &Host, parent: &Parent, memory: &mut Memory) {
-    let now = Instant::now();
+    let now = clock::instant();
     memory.report.events.retain(|_, said| now.duration_since(*said) < EVENT_INTERVAL);
     for news in std::mem::take(&mut memory.report.news) {
         let topic = hash(&(&news.reason, &news.note));

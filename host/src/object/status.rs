@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
 
 use super::children::Child;
 use super::host::Host;
@@ -14,6 +13,7 @@ use super::outcome::Outcome;
 use super::parents::{Named, Parent, ParentKey};
 use super::retry::Retry;
 use crate::clock;
+use crate::clock::Instant;
 use crate::cluster::{ApiError, Resource};
 use crate::limits::{CONDITION_MESSAGE_BYTES, STATUS_SETTLE};
 use crate::names;
@@ -103,9 +103,9 @@ fn held(parent: &Parent, desired: &Map<String, Value>, memory: &mut Memory, outc
     if first || stopped || ready(&parent.status) != ready(desired) {
         return None;
     }
-    let since = *memory.report.held_since.get_or_insert_with(Instant::now);
+    let since = *memory.report.held_since.get_or_insert_with(clock::instant);
     let until = since + STATUS_SETTLE;
-    (Instant::now() < until).then_some(until)
+    (clock::instant() < until).then_some(until)
 }
 
 fn condition<'a>(status: &'a Map<String, Value>, kind: &str) -> Option<&'a Value> {
