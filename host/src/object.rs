@@ -1,8 +1,8 @@
 //! The object walk: one custom resource, each time it may need work.
 //!
 //! ```text
-//! watch → dispatch → gather → render → check → secrets → own → apply → prune → status → report
-//!                                                            (the second lane) ┘
+//! watch → dispatch → gather → render → check → kept → secrets → own → apply → prune → status → report
+//!                                                                   (the second lane) ┘
 //! ```
 //!
 //! Modules stand in this order behind the data that they share. Each step has
@@ -11,6 +11,9 @@
 //! after the other.
 
 mod retry;
+mod quantity;
+mod data;
+mod record;
 mod fields;
 mod readiness;
 mod queue;
@@ -25,6 +28,8 @@ mod dispatch;
 mod gather;
 mod render;
 mod refusal;
+mod words;
+mod kept;
 mod own;
 mod secrets;
 mod apply;

@@ -10,8 +10,8 @@ use crate::sandbox::model::KindRef;
 
 const PARENT_VERBS: [&str; 3] = ["get", "list", "watch"];
 const CHILD_VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
-/// Generated Secrets are made and read by name, never listed.
-const SECRET_VERBS: [&str; 2] = ["get", "create"];
+/// Generated Secrets are made, read and mended by name, never listed.
+const SECRET_VERBS: [&str; 3] = ["get", "create", "patch"];
 
 /// One question, and for whom it is asked.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]

@@ -91,8 +91,17 @@ fn render_one(registry: &Registry, object: &Object) -> Result<String, Refusal> {
         say_log(name, &line);
     }
     let rendered = rendered.map_err(|error| refused(error.reason(), &told(&error)))?;
-    let context =
-        check::Context { parent, plugin: name, grant, manifest, selector_labels: &request.selector_labels, limits };
+    let named = grant.user_secrets.iter().filter_map(|granted| value.pointer(&granted.path)?.as_str());
+    let user_secrets: Vec<String> = named.map(str::to_owned).collect();
+    let context = check::Context {
+        parent,
+        plugin: name,
+        grant,
+        manifest,
+        selector_labels: &request.selector_labels,
+        limits,
+        user_secrets: &user_secrets,
+    };
     let checked = check::rendering(rendered, &context).map_err(|violation| refused(violation.reason(), &violation))?;
     let CheckedParts { children, secrets, status, conditions: _, not_ready, look_again_after: _ } =
         checked.into_parts();

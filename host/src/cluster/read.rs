@@ -59,19 +59,36 @@ impl Api {
 
     /// What the server says of a kind; none only where a reachable server says that it does not serve it.
     pub async fn discover(&self, group: &str, version: &str, plural: &str) -> Result<Option<Resource>, ApiError> {
-        let call = || format!("discover {plural} in {group}/{version}");
+        self.discover_one(group, version, plural, |found| found.name == plural).await
+    }
+
+    /// The same of a kind whose plural is not known.
+    pub async fn discover_kind(&self, group: &str, version: &str, kind: &str) -> Result<Option<Resource>, ApiError> {
+        // Subresources are listed with kinds of their own.
+        self.discover_one(group, version, kind, |found| found.kind == kind && !found.name.contains('/')).await
+    }
+
+    async fn discover_one(
+        &self,
+        group: &str,
+        version: &str,
+        what: &str,
+        is: impl Fn(&FoundResource) -> bool,
+    ) -> Result<Option<Resource>, ApiError> {
+        let call = || format!("discover {what} in {group}/{version}");
         let uri = group_version_path(group, version);
         let body = match self.call(Method::GET, uri, None, limits::ANSWER_BYTES).await {
             Err(ApiErrorKind::Status(refusal)) if refusal.code == 404 && refusal.by_kubernetes => return Ok(None),
             answer => answer.map_err(at(call))?,
         };
-        let list: ResourceList = decode(&body).map_err(at(call))?;
-        let has_status = list.resources.iter().any(|found| found.name.strip_suffix("/status") == Some(plural));
-        Ok(list.resources.into_iter().find(|found| found.name == plural).map(|found| Resource {
+        let ResourceList { resources } = decode(&body).map_err(at(call))?;
+        let Some(found) = resources.iter().find(|found| is(found)) else { return Ok(None) };
+        let has_status = resources.iter().any(|other| other.name.strip_suffix("/status") == Some(&found.name));
+        Ok(Some(Resource {
             group: group.to_owned(),
             version: version.to_owned(),
-            kind: found.kind,
-            plural: found.name,
+            kind: found.kind.clone(),
+            plural: found.name.clone(),
             namespaced: found.namespaced,
             has_status,
         }))

@@ -49,6 +49,11 @@ impl Applied {
         &self.said
     }
 
+    /// Stands beside them, and is listed: data that a rendering left out.
+    pub(crate) fn and(&mut self, more: impl IntoIterator<Item = Named>) {
+        self.children.extend(more);
+    }
+
     /// The plugin wants all left as it is: what the status lists.
     pub(crate) fn kept(parent: &Parent, said: Said) -> Self {
         Self { children: parent.recorded().collect(), said }
@@ -60,6 +65,10 @@ pub(crate) struct Attempt {
     pub result: Result<Applied, ApplyErrors>,
     /// What was not there before.
     pub made: Vec<Named>,
+    /// Data of an earlier object that is now this one's.
+    pub found: Vec<Named>,
+    /// Nobody's until now.
+    pub adopted: Vec<Named>,
     /// Whether something that stood was written to.
     pub changed: bool,
     pub settled: Vec<SettledChild>,
@@ -75,8 +84,13 @@ pub(crate) async fn apply(
     said: Said,
 ) -> Attempt {
     let (mut made, mut standing, mut errors, mut settled) = (Vec::new(), secrets, Vec::new(), Vec::new());
-    let mut changed = false;
+    let (mut found, mut adopted, mut changed) = (Vec::new(), Vec::new(), false);
     for child in children {
+        // What would mount another's claim waits for that claim.
+        let in_the_way = |(named, error): &(Named, ApplyError)| error.is_in_the_way() && child.mounts(&named.name);
+        if errors.iter().any(in_the_way) {
+            continue;
+        }
         // Deleted meanwhile: what was made is the garbage collector's.
         if !host.stands(key, parent) {
             errors.push((child.named(), ApplyError::ParentGone));
@@ -86,6 +100,8 @@ pub(crate) async fn apply(
             Ok((done, record)) => {
                 match done {
                     Done::Made => made.push(child.named()),
+                    Done::Found => found.push(child.named()),
+                    Done::Adopted => adopted.push(child.named()),
                     Done::Changed => changed = true,
                     Done::Unchanged => {}
                 }
@@ -110,7 +126,8 @@ pub(crate) async fn apply(
     } else {
         Err(ApplyErrors { errors, standing })
     };
-    Attempt { result, made, changed, settled }
+    changed |= !found.is_empty() || !adopted.is_empty();
+    Attempt { result, made, found, adopted, changed, settled }
 }
 
 async fn apply_one(
@@ -125,8 +142,22 @@ async fn apply_one(
         return Err(ApplyError::Going { child: title(child) });
     }
     let Some(known) = known.filter(|known| *known.instance == *parent.id.uid && is_ours(known, parent)) else {
-        return create(host, parent, child).await;
+        return create(host, key, parent, child).await;
     };
+    if let Some(there) = known.held.as_ref().and_then(|held| held.storage.as_deref())
+        && let Some(wanted) = child.asks_for_less_than(there)
+    {
+        // All the rest of it is as good as ever.
+        let kept = child.with_storage(there);
+        if !stands_as_rendered(&known, &kept) {
+            send(host, &kept, "uid", &known.uid).await.map_err(|error| refused(child, error))?;
+        }
+        return Err(ApplyError::StorageShrink {
+            child: title(child),
+            there: there.to_owned(),
+            wanted: wanted.to_owned(),
+        });
+    }
     if stands_as_rendered(&known, child) {
         return Ok((Done::Unchanged, known));
     }
@@ -139,7 +170,7 @@ async fn apply_one(
             if !host.stands(key, parent) {
                 return Err(ApplyError::ParentGone);
             }
-            create(host, parent, child).await
+            create(host, key, parent, child).await
         }
         Err(error) if error.is_invalid() => match replaced_list(&known, child) {
             Some(patch) => put_back(host, child, &known, patch).await.map_err(|error| refused(child, error)),

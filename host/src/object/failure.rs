@@ -8,7 +8,7 @@ use super::memory::{Memory, News, Stop};
 use super::outcome::Outcome;
 use super::parents::{Named, Parent};
 use super::retry::Retry;
-use super::{apply, dispatch, gather, own, refusal, render, secrets, status};
+use super::{apply, dispatch, gather, kept, own, refusal, render, secrets, status};
 use crate::check::Violation;
 use crate::clock;
 use crate::limits::STALE_CHILD_GRACE;
@@ -27,6 +27,8 @@ pub(crate) enum WalkError {
     Busy { plugin: String, again: Duration },
     #[error(transparent)]
     Check(#[from] Violation),
+    #[error(transparent)]
+    Kept(#[from] kept::KeptError),
     #[error(transparent)]
     Own(#[from] own::OwnError),
     #[error(transparent)]
@@ -102,6 +104,7 @@ impl WalkError {
             Self::Gather(_) => "Gather",
             Self::Render { .. } | Self::Busy { .. } => "Render",
             Self::Check(_) => "Check",
+            Self::Kept(_) => "Kept",
             Self::Secrets(_) => "Secrets",
             Self::Own(_) => "Own",
             Self::Apply { .. } => "Apply",
@@ -118,6 +121,7 @@ impl WalkError {
             Self::Busy { .. } => "PluginBusy".to_owned(),
             Self::Check(violation) => violation.reason().to_owned(),
             Self::Secrets(error) => error.reason().to_owned(),
+            Self::Kept(error) => error.reason().to_owned(),
             Self::Own(_) => "KindMissing".to_owned(),
             Self::Apply { errors } => {
                 let since = *memory.stale_since.get_or_insert_with(clock::instant);
@@ -136,6 +140,7 @@ impl WalkError {
             Self::Busy { .. } => Retry::Passing,
             Self::Check(_) => Retry::Permanent,
             Self::Secrets(error) => error.retry(),
+            Self::Kept(error) => error.retry(),
             Self::Own(_) => Retry::Blocked,
             Self::Apply { errors } => errors.retry(),
             Self::Prune(error) => error.retry(),

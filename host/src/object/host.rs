@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::children::{ChildId, Children};
-use super::kinds::{Kinds, State};
+use super::kinds::{Kind, Kinds, State};
 use super::parents::{Parent, ParentKey, Parents};
 use super::queue::{Lane, Queue};
 use super::slots::Slots;
@@ -129,6 +129,20 @@ impl Host {
     /// Whether the parent is still the one that is being worked on.
     pub(crate) fn stands(&self, key: &ParentKey, parent: &Parent) -> bool {
         self.parents.get(key).is_some_and(|now| now.id.uid == parent.id.uid && !now.deleting)
+    }
+
+    /// Whether the API server has this parent too: what it keeps is taken over only on its word.
+    pub(crate) async fn is_there(&self, key: &ParentKey, parent: &Parent) -> Result<bool, ApiError> {
+        let Some(resource) = self.kinds.parents.get(key.kind).and_then(Kind::resource) else { return Ok(false) };
+        match self.api.get(&resource, Some(&key.namespace), &key.name).await {
+            Ok(bytes) => {
+                let decode = |error| ApiError::new(format!("get {}", key.name), error);
+                let there = ObjectView::from_slice(&bytes).map_err(|error| decode(error.into()))?;
+                Ok(*there.uid == *parent.id.uid && !there.deletion)
+            }
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Takes over what a status write answered, so that its event wakes

@@ -12,6 +12,7 @@ use super::memory::{Memory, Stop};
 use super::outcome::Outcome;
 use super::parents::{Named, Parent, ParentKey};
 use super::retry::Retry;
+use super::secrets;
 use crate::clock;
 use crate::clock::Instant;
 use crate::cluster::{ApiError, Resource};
@@ -45,7 +46,8 @@ pub(crate) async fn write(
     if !resource.has_status {
         return Ok(Written::NoSubresource);
     }
-    let desired = desired(parent, outcome, &host.children.of(&parent.id.uid), host.kinds.names());
+    let credentials = memory.credentials.clone().unwrap_or_else(|| secrets::standing(parent));
+    let desired = desired(parent, outcome, &host.children.of(&parent.id.uid), host.kinds.names(), credentials);
     if stands(parent, &desired, memory) {
         memory.report.held_since = None;
         return Ok(Written::Unchanged);
@@ -127,9 +129,16 @@ pub(crate) fn says(parent: &Parent, stop: &Stop) -> bool {
 }
 
 /// The whole status as it should stand.
-fn desired(parent: &Parent, outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> Map<String, Value> {
+fn desired(
+    parent: &Parent,
+    outcome: &Outcome,
+    children: &[Arc<Child>],
+    kinds: &[String],
+    credentials: Option<Condition>,
+) -> Map<String, Value> {
     let [ready, progressing, degraded] = judge(outcome, children, kinds);
     let mut conditions = vec![ready, progressing, degraded];
+    conditions.extend(credentials);
     if let Outcome::Paused = outcome {
         conditions.push(said(
             "Paused",
@@ -191,16 +200,22 @@ fn judge(outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> [Condi
             said("Degraded", "True", reason, message.clone()),
         ],
         Outcome::Applied(applied) => {
-            let unready = children.iter().find_map(|child| {
-                let why = child.unready.as_ref()?;
-                let kind = kinds.get(child.id.kind).map_or("", String::as_str);
-                Some((why.reason.clone(), format!("{kind} {}: {}", child.id.name, why.message)))
-            });
+            let first = |usable: bool| {
+                children.iter().find_map(|child| {
+                    let why = child.unready.as_ref().filter(|why| why.usable == usable)?;
+                    let kind = kinds.get(child.id.kind).map_or("", String::as_str);
+                    Some((why.reason.clone(), format!("{kind} {}: {}", child.id.name, why.message)))
+                })
+            };
+            let (unready, under_way) = (first(false), first(true));
             let own = applied.said().not_ready.as_ref().map(|own| (own.reason.clone(), own.message.clone()));
             match unready.or(own) {
                 None => [
                     said("Ready", "True", "Ready", "all children are ready".to_owned()),
-                    said("Progressing", "False", "Ready", String::new()),
+                    match under_way {
+                        Some((reason, message)) => said("Progressing", "True", &reason, message),
+                        None => said("Progressing", "False", "Ready", String::new()),
+                    },
                     fine(),
                 ],
                 Some((reason, message)) => [

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::apply::{self, Applied, Said};
+use super::children::Child;
 use super::failure::{WalkError, put_off, stop};
 use super::gather::Gathered;
 use super::host::Host;
 use super::memory::{Memory, Settled, Stop};
 use super::outcome::Outcome;
-use super::parents::{Named, Parent, ParentKey};
+use super::parents::{Parent, ParentKey};
 use super::render::RenderError;
-use super::{dispatch, gather, news, own, prune, render, retry, secrets};
+use super::{dispatch, gather, kept, news, own, prune, render, retry, secrets};
 use crate::check::{self, CheckedChildren, CheckedParts, Context};
 use crate::clock::{self, Instant};
 use crate::limits::{LOOK_AGAIN, RESYNC};
@@ -76,37 +77,48 @@ async fn steps(
     }
     let mut parts =
         rendering(host, &plugin, parent, &gathered).await.inspect_err(|error| memory.refuse(error, &gathered))?;
-    let made_secrets = secrets::keep(host, parent, &plugin.name, &parts.secrets, memory).await?;
+    kept::compatible(host, parent, &plugin.name, &parts.children)?;
+    let kept = secrets::keep(host, key, parent, &plugin, &parts.secrets, memory).await?;
+    memory.made.extend(kept.made);
+    memory.report.news.extend(news::taken(&kept.found, &kept.adopted));
     if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {
         // The plugin has not seen these revisions yet, and may put them into a Pod.
         gathered = gather::gather(host, &plugin, parent, memory)?;
         parts = rendering(host, &plugin, parent, &gathered).await?;
+        kept::compatible(host, parent, &plugin.name, &parts.children)?;
     }
     memory.render_once = false;
     let CheckedParts { children, secrets, status, conditions, not_ready, look_again_after } = parts;
     let said = Said { status, conditions, not_ready };
     let look_again = look_again_after.map_or(resync, |seconds| look_again(seconds).min(resync));
-    let secrets: Vec<Named> = secrets.iter().map(|secret| secrets::named(&secret.name)).collect();
+    let credentials: Vec<&str> = secrets.iter().map(|secret| secret.name.as_str()).collect();
     let CheckedChildren::Exactly(children) = children else {
         *outcome = Some(Outcome::Applied(Applied::kept(parent, said)));
         memory.settled = None;
         return Ok(Next::Settled(look_again));
     };
-    let owned = own::all(host, children, parent, &plugin.name)?;
+    let owned = own::all(host, children, parent, &plugin.name, &credentials)?;
+    let secrets = credentials.into_iter().map(secrets::named).collect();
     let attempt = apply::apply(host, key, parent, &owned, secrets, said).await;
+    memory.report.news.extend(news::taken(&attempt.found, &attempt.adopted));
     memory.first |= outcome.is_none() && parent.recorded().next().is_none();
     let wrote = !attempt.made.is_empty() || attempt.changed;
-    memory.made.extend(made_secrets.into_iter().chain(attempt.made));
-    let applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
-    let pruned = prune::prune(host, parent, &owned).await?;
+    memory.made.extend(attempt.made);
+    let mut applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
+    let pruned = prune::prune(host, parent, &owned, applied.children()).await?;
+    applied.and(
+        pruned.kept.iter().map(|(named, _)| named).chain(pruned.forbidden.iter().map(|(named, _)| named)).cloned(),
+    );
     memory.stale_since = None;
-    memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled });
+    let wanted = |there: &Child| owned.iter().any(|owned| *owned.id() == there.id);
+    let left = gather::standing(host, parent).into_iter().filter(|there| !wanted(there)).map(|there| there.uid.clone());
+    memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled, left: left.collect() });
     let news = news::of(memory, &applied, &pruned);
     memory.report.news.extend(news);
     memory.first = false;
     memory.refused = None;
     *outcome = Some(Outcome::Applied(applied));
-    Ok(if wrote || !pruned.is_empty() { Next::Again } else { Next::Settled(look_again) })
+    Ok(if wrote || !pruned.gone.is_empty() { Next::Again } else { Next::Settled(look_again) })
 }
 
 /// One call of the guest, and its answer held against every rule.
@@ -117,6 +129,7 @@ async fn rendering(
     gathered: &Gathered,
 ) -> Result<CheckedParts, WalkError> {
     let request = gathered.request.clone();
+    let user_secrets: Vec<String> = secrets::named_by(plugin, parent).into_iter().map(|user| user.name).collect();
     let context = Context {
         parent: &parent.id,
         plugin: &plugin.name,
@@ -124,6 +137,7 @@ async fn rendering(
         manifest: &plugin.manifest,
         selector_labels: &gathered.request.selector_labels,
         limits: &plugin.limits,
+        user_secrets: &user_secrets,
     };
     match render::render(host, plugin, parent, request).await {
         Ok(rendered) => Ok(check::rendering(rendered, &context)?.into_parts()),

@@ -168,7 +168,7 @@ impl Document {
 /// Lines that could never match, such as `kind: pods` or `group: "*"`. What may
 /// be granted at all is checked with the manifest.
 fn grant_fields(grant: &Grant) -> Result<(), DocumentError> {
-    let Grant { serves, children, related, namespaces, allowed_fields } = grant;
+    let Grant { serves, children, related, namespaces, user_secrets: _, allowed_fields } = grant;
     let serves = serves.iter().map(|one| (&one.group, &one.kind)).enumerate().map(|line| ("serves", line));
     let children = children.iter().map(|one| (&one.group, &one.kind)).enumerate().map(|line| ("children", line));
     let related = related.iter().map(|one| (&one.group, &one.kind)).enumerate().map(|line| ("related", line));

@@ -4,20 +4,29 @@
 use std::sync::Arc;
 
 use super::error::{ApplyError, refused, title};
-use super::send::{Done, send, stands_as_rendered};
-use crate::cluster::meta::{ManagedFields, Owner};
+use super::send::{Done, send, send_at, stands_as_rendered};
+use crate::cluster::meta::ManagedFields;
 use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
 use crate::names;
 use crate::object::children::Child;
+use crate::object::data;
 use crate::object::host::Host;
+use crate::object::kept;
 use crate::object::own::Owned;
-use crate::object::parents::Parent;
+use crate::object::parents::{Parent, ParentKey};
+use crate::object::record::{Record, is_earlier_self};
+use crate::object::words;
 
 /// Makes it if there is none of its name; what is there is never overwritten.
-pub(crate) async fn create(host: &Host, parent: &Parent, child: &Owned) -> Result<(Done, Arc<Child>), ApplyError> {
+pub(crate) async fn create(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    child: &Owned,
+) -> Result<(Done, Arc<Child>), ApplyError> {
     match send(host, child, "resourceVersion", "1").await {
         Ok(record) => Ok((Done::Made, record)),
-        Err(error) if error.is_conflict() => stands_in_the_way(host, parent, child).await,
+        Err(error) if error.is_conflict() => stands_in_the_way(host, key, parent, child).await,
         Err(error) => Err(refused(child, error)),
     }
 }
@@ -25,6 +34,7 @@ pub(crate) async fn create(host: &Host, parent: &Parent, child: &Owned) -> Resul
 /// Something of that name is there: ours without its label, going, or foreign.
 pub(crate) async fn stands_in_the_way(
     host: &Host,
+    key: &ParentKey,
     parent: &Parent,
     child: &Owned,
 ) -> Result<(Done, Arc<Child>), ApplyError> {
@@ -37,7 +47,13 @@ pub(crate) async fn stands_in_the_way(
     if there.deletion {
         return Err(ApplyError::Going { child: title(child) });
     }
-    if owned || is_orphan_of_ours(&there, parent) {
+    let record = Record::read(&there).filter(|_| there.owners.is_empty());
+    let record = record.filter(|record| record.is_for(&parent.id));
+    if let Some(record) = &record {
+        let named = (child.resource().kind.as_str(), &*child.id().name);
+        kept::may_have(host, parent, child.plugin(), child.retain(), record, named).map_err(ApplyError::Kept)?;
+    }
+    if owned || is_orphan_of_ours(&there, parent) || record.as_ref().is_some_and(|record| record.uid == parent.id.uid) {
         if let Some(record) = host.kinds.reduce(child.id().kind, &there)
             && stands_as_rendered(&record, child)
         {
@@ -48,14 +64,38 @@ pub(crate) async fn stands_in_the_way(
         let record = send(host, child, "uid", &there.uid).await.map_err(|error| refused(child, error))?;
         return Ok((Done::Changed, record));
     }
+    let adopted = there.owners.is_empty()
+        && words::says(parent, names::ADOPT_ANNOTATION, &words::child(&child.resource().kind, &child.id().name));
+    if record.is_some() || adopted {
+        // The record may name an object of which this host has not heard yet.
+        if !host.is_there(key, parent).await.map_err(|error| refused(child, error))? {
+            return Err(ApplyError::ParentGone);
+        }
+        let larger = there.text_at(data::REQUESTED_STORAGE);
+        let larger = larger.as_deref().and_then(|larger| Some((larger, child.asks_for_less_than(larger)?)));
+        if let Some((larger, wanted)) = larger {
+            let kept = child.with_storage(larger);
+            send_at(host, &kept, &there).await.map_err(|error| refused(child, error))?;
+            let (there, wanted) = (larger.to_owned(), wanted.to_owned());
+            return Err(ApplyError::StorageShrink { child: title(child), there, wanted });
+        }
+        let sent = send_at(host, child, &there).await.map_err(|error| refused(child, error))?;
+        return Ok((if record.is_some() { Done::Found } else { Done::Adopted }, sent));
+    }
     match there.controller() {
-        Some(owner) if is_earlier_self(owner, parent) => {
+        Some(owner) if is_earlier_self(owner, &parent.id) => {
             Err(ApplyError::Stale { child: title(child), owner: owner.kind.to_string() })
         }
         Some(owner) => {
             Err(ApplyError::NameConflict { child: title(child), owner: format!("{} {}", owner.kind, owner.name) })
         }
-        None => Err(ApplyError::NameConflict { child: title(child), owner: "nobody that this host knows".to_owned() }),
+        None => Err(ApplyError::NameConflict {
+            child: title(child),
+            owner: there.owners.first().map_or_else(
+                || "nobody that this host knows".to_owned(),
+                |owner| format!("{} {}", owner.kind, owner.name),
+            ),
+        }),
     }
 }
 
@@ -69,12 +109,4 @@ pub(crate) fn is_orphan_of_ours(there: &ObjectView<'_>, parent: &Parent) -> bool
     there.owners.is_empty()
         && there.labels.get(names::INSTANCE_LABEL).is_some_and(|uid| **uid == *parent.id.uid)
         && there.managed_fields().unwrap_or_default().iter().any(ours)
-}
-
-pub(crate) fn is_earlier_self(owner: &Owner<'_>, parent: &Parent) -> bool {
-    let group = |api_version: &str| api_version.rsplit_once('/').map(|(group, _)| group.to_owned());
-    owner.kind == parent.id.kind
-        && owner.name == parent.id.name
-        && owner.uid != parent.id.uid
-        && group(&owner.api_version) == group(&parent.id.api_version)
 }

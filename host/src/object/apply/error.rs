@@ -1,6 +1,7 @@
 //! Why a child does not stand, and what several such errors come to together.
 
 use crate::cluster::ApiError;
+use crate::object::kept::KeptError;
 use crate::object::own::Owned;
 use crate::object::parents::Named;
 use crate::object::refusal::Refusal;
@@ -22,6 +23,10 @@ pub(crate) enum ApplyError {
     Stale { child: String, owner: String },
     #[error("{child} exists already and belongs to {owner}; it is left as it is")]
     NameConflict { child: String, owner: String },
+    #[error("{0}")]
+    Kept(KeptError),
+    #[error("{child} has {there} and never shrinks; {wanted} was asked for: ask for {there} or more")]
+    StorageShrink { child: String, there: String, wanted: String },
     #[error("the object was deleted meanwhile")]
     ParentGone,
     #[error("{0}")]
@@ -72,12 +77,13 @@ impl ApplyError {
             Self::Stale { .. } => 2,
             Self::Refused(refusal) if refusal.retry() == Retry::Passing => 3,
             Self::Refused(_) => 4,
-            Self::NameConflict { .. } => 5,
+            Self::StorageShrink { .. } => 4,
+            Self::NameConflict { .. } | Self::Kept(_) => 5,
         }
     }
 
     pub(crate) fn is_in_the_way(&self) -> bool {
-        matches!(self, Self::Going { .. } | Self::Stale { .. } | Self::NameConflict { .. })
+        matches!(self, Self::Going { .. } | Self::Stale { .. } | Self::NameConflict { .. } | Self::Kept(_))
     }
 
     pub(crate) fn reason(&self) -> &'static str {
@@ -85,13 +91,16 @@ impl ApplyError {
             Self::ParentGone => "ObjectDeleted",
             Self::Going { .. } | Self::Stale { .. } => "WaitingForDeletion",
             Self::NameConflict { .. } => "NameConflict",
+            Self::Kept(error) => error.reason(),
+            Self::StorageShrink { .. } => "StorageShrink",
             Self::Refused(refusal) => refusal.reason(),
         }
     }
 
     pub(crate) fn retry(&self) -> Retry {
         match self {
-            Self::ParentGone => Retry::Permanent,
+            Self::ParentGone | Self::StorageShrink { .. } => Retry::Permanent,
+            Self::Kept(error) => error.retry(),
             Self::Going { .. } | Self::Stale { .. } | Self::NameConflict { .. } => Retry::Blocked,
             Self::Refused(refusal) => refusal.retry(),
         }

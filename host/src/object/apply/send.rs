@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::cluster::{ApiError, ApiErrorKind};
+use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
 use crate::names;
 use crate::object::children::Child;
 use crate::object::fields;
@@ -15,11 +15,24 @@ pub(crate) enum Done {
     Unchanged,
     Changed,
     Made,
+    /// Kept when an earlier object of the same name went.
+    Found,
+    /// Nobody's until now, by the user's word.
+    Adopted,
 }
 
 pub(crate) async fn send(host: &Host, child: &Owned, precondition: &str, value: &str) -> Result<Arc<Child>, ApiError> {
+    send_if(host, child, &[(precondition, value)]).await
+}
+
+/// Meets exactly the state that was seen: what was another's a moment ago may be so again.
+pub(crate) async fn send_at(host: &Host, child: &Owned, there: &ObjectView<'_>) -> Result<Arc<Child>, ApiError> {
+    send_if(host, child, &[("uid", &there.uid), ("resourceVersion", &there.resource_version)]).await
+}
+
+async fn send_if(host: &Host, child: &Owned, preconditions: &[(&str, &str)]) -> Result<Arc<Child>, ApiError> {
     let (resource, id) = (child.resource(), child.id());
-    let body = child.body(precondition, value);
+    let body = child.body(preconditions);
     let answer = host.api.apply(resource, None, Some(&id.namespace), &id.name, names::FIELD_MANAGER, body).await?;
     remember(host, child, &answer)
 }

@@ -1,7 +1,8 @@
 //! What a test may ask for. Everything is optional; without `children` they are kept.
 //!
 //! In texts of children and status `{name}` and `{namespace}` stand for the parent's, `{/JSON/POINTER}` for any value
-//! of it, and `{fill:N}` for N letters; a text that is just `{selector}` becomes the object of the selector labels.
+//! of it, `{fill:N}` for N letters, `{data-version:X}` and `{revision:X}` for what the request says of the child and the
+//! Secret X, or NAME-X (empty where it says nothing); a text that is just `{selector}` becomes the object of the selector labels.
 
 use keelson_sdk::contract;
 use keelson_sdk::serde_json::{self, Map, Value};
@@ -35,12 +36,23 @@ pub(crate) enum Act {
     Allocate,
 }
 
-/// A Secret with one random key.
+/// A Secret with one random key, and others made by templates.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Secret {
     name: String,
     key: String,
+    #[serde(default)]
+    templates: std::collections::BTreeMap<String, String>,
+    retain: Option<Retention>,
+}
+
+/// Also `retain` beside a child's own fields.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Retention {
+    data_version: String,
+    line: String,
 }
 
 #[derive(Deserialize)]
@@ -100,10 +112,14 @@ impl Script {
         };
         let child = |object: String| contract::Child { object, retain: None, strategy: None };
         let raw = self.raw.into_iter().map(child);
+        let retained = |mut object: Value| {
+            let retain = object.as_object_mut().and_then(|object| object.remove("retain"));
+            let retain =
+                retain.map(|retain| serde_json::from_value::<Retention>(retain).expect("dataVersion and line"));
+            contract::Child { retain: retain.map(Into::into), ..child(fill(object).to_string()) }
+        };
         let children = match self.children {
-            Some(children) => contract::Children::Exactly(
-                children.into_iter().map(|object| child(fill(object).to_string())).chain(raw).collect(),
-            ),
+            Some(children) => contract::Children::Exactly(children.into_iter().map(retained).chain(raw).collect()),
             None if raw.len() > 0 => contract::Children::Exactly(raw.collect()),
             None if self.none => contract::Children::None,
             None => contract::Children::Keep,
@@ -133,14 +149,14 @@ fn fill(value: &mut Value, parent: &Value, request: &contract::Request) {
             let labels = request.selector_labels.iter();
             *value = labels.map(|label| (label.key.clone(), Value::from(label.value.as_str()))).collect();
         }
-        Value::String(text) if text.contains('{') => *text = filled(text, parent),
+        Value::String(text) if text.contains('{') => *text = filled(text, parent, request),
         Value::Array(items) => items.iter_mut().for_each(|item| fill(item, parent, request)),
         Value::Object(fields) => fields.values_mut().for_each(|field| fill(field, parent, request)),
         _ => {}
     }
 }
 
-fn filled(text: &str, parent: &Value) -> String {
+fn filled(text: &str, parent: &Value, request: &contract::Request) -> String {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, (word, after))) = rest.split_once('{').and_then(|(b, a)| Some((b, a.split_once('}')?))) {
@@ -150,6 +166,18 @@ fn filled(text: &str, parent: &Value) -> String {
             "name" | "namespace" => format!("/metadata/{word}"),
             _ => word.to_owned(),
         };
+        let own = parent.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let is = |name: &str, wanted: &str| name == wanted || name == format!("{own}-{wanted}");
+        if let Some(name) = word.strip_prefix("data-version:") {
+            let child = request.children.iter().find(|child| is(&child.name, name));
+            filled += child.and_then(|child| child.data_version.as_deref()).unwrap_or_default();
+            continue;
+        }
+        if let Some(name) = word.strip_prefix("revision:") {
+            let secret = request.secrets.iter().find(|secret| is(&secret.name, name));
+            filled += secret.map_or("", |secret| &secret.revision);
+            continue;
+        }
         match (word.strip_prefix("fill:").and_then(|n| n.parse().ok()), parent.pointer(&pointer)) {
             (Some(letters), _) => filled += &"x".repeat(letters),
             (None, Some(Value::String(value))) => filled += value,
@@ -167,10 +195,22 @@ impl Secret {
         let value = contract::SecretValue::Random(contract::RandomText { length: 24, alphabet: None });
         contract::GeneratedSecret {
             name: name.as_str().unwrap_or_default().to_owned(),
-            keys: vec![contract::SecretKey { name: self.key, value }],
+            keys: std::iter::once(contract::SecretKey { name: self.key, value })
+                .chain(
+                    self.templates
+                        .into_iter()
+                        .map(|(name, text)| contract::SecretKey { name, value: contract::SecretValue::Template(text) }),
+                )
+                .collect(),
             secret_type: None,
-            retain: None,
+            retain: self.retain.map(Into::into),
         }
+    }
+}
+
+impl From<Retention> for contract::Retention {
+    fn from(Retention { data_version, line }: Retention) -> Self {
+        Self { data_version, line }
     }
 }
 
