@@ -37,6 +37,7 @@ mod prune;
 mod outcome;
 mod status;
 mod report;
+mod vigil;
 mod news;
 mod failure;
 mod walk;
@@ -51,6 +52,7 @@ pub use host::{Host, Unmet};
 /// Starts the watches and the workers; all end with the set.
 pub fn start(host: &Arc<Host>, workers: usize) -> JoinSet<()> {
     let mut tasks = watch::start(host);
+    vigil::start(host, &mut tasks);
     worker::start(host, workers, &mut tasks);
     tasks
 }

@@ -303,3 +303,34 @@ pub(crate) async fn a_users_own_secret_is_used_and_never_written_to(case: Case) 
     drop(host);
     Ok(())
 }
+
+/// Where the grant lets Secrets be watched, nobody has to touch the object.
+pub(crate) async fn a_watched_secret_is_noticed_at_once(case: Case) -> Outcome {
+    let role = "apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: more}
+rules: [{apiGroups: [''], resources: [secrets], verbs: [list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: more}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: more}
+subjects: [{kind: ServiceAccount, name: keelson, namespace: keelson-system}]";
+    case.apply(role).await?;
+    let grant = json!({"grant": {"watchSecrets": [case.namespace, "elsewhere"]}});
+    let probe = Probe::new("probe", "mongo").children(&[POD, SERVICE, SECRET, CLAIM]).spec(&grant);
+    let host = case.host().plugins(&case.probes(&[probe])?).start().await?;
+    case.until("the watch", seconds(20), async || Ok(!host.log_lines(&["watch is filled", "\"secrets\""]).is_empty()))
+        .await?;
+    case.scripted("a", "mongo", &generated(true)).await?;
+    case.wait(DATABASE, "a", "applied", applied).await?;
+    case.quiet(seconds(1)).await?;
+    let before = data(&case, NAME).await?;
+    case.patch(SECRET, NAME, &json!({"stringData": {"password": "edited"}})).await?;
+    case.wait(DATABASE, "a", "told", |d| d.is("CredentialsChanged")).await?;
+    case.patch(SECRET, NAME, &json!({"data": before})).await?;
+    case.wait(DATABASE, "a", "no longer told", |d| d.condition("CredentialsChanged").is_none()).await?;
+    case.delete(SECRET, NAME).await?;
+    case.wait(DATABASE, "a", "told", |d| d.is_not("Ready", "CredentialsLost")).await?;
+    Ok(())
+}

@@ -70,6 +70,7 @@ fn main() -> ExitCode {
         shared!(credentials::case_85_the_data_of_a_password_stays).within(seconds(240)),
         shared!(credentials::a_lost_password_is_told_while_there_is_data).within(seconds(240)),
         shared!(credentials::a_lost_password_without_data_is_made_anew).within(seconds(240)),
+        shared!(credentials::a_watched_secret_is_noticed_at_once).within(seconds(240)),
         shared!(credentials::a_users_own_secret_is_used_and_never_written_to).within(seconds(240)),
         shared!(steady::case_22_steady_databases_cost_nothing).within(seconds(600)),
         shared!(steady::a_database_costs_its_children_two_statuses_and_an_event),

@@ -85,6 +85,9 @@ fn needs(registry: &Registry, namespaces: &[String]) -> BTreeSet<Need> {
                 let verbs: &[&str] = if secret { &SECRET_VERBS } else { &CHILD_VERBS };
                 verbs.iter().for_each(|verb| need(&child.kind, None, verb));
             }
+            if !plugin.grant.user_secrets.is_empty() {
+                need(&secret(), None, "get");
+            }
             let events = KindRef {
                 group: "events.k8s.io".to_owned(),
                 version: "v1".to_owned(),
@@ -93,8 +96,24 @@ fn needs(registry: &Registry, namespaces: &[String]) -> BTreeSet<Need> {
             };
             need(&events, None, "create");
         }
+        let watched = plugin.grant.watch_secrets.iter();
+        for namespace in watched.filter(|name| namespaces.is_empty() || namespaces.contains(*name)) {
+            for verb in ["list", "watch"] {
+                needs.insert(Need {
+                    kind: secret(),
+                    subresource: None,
+                    verb,
+                    namespace: Some(namespace.clone()),
+                    plugin: plugin.name.clone(),
+                });
+            }
+        }
     }
     needs
+}
+
+fn secret() -> KindRef {
+    KindRef { group: String::new(), version: "v1".to_owned(), kind: "Secret".to_owned(), plural: "secrets".to_owned() }
 }
 
 fn resource(kind: &KindRef) -> Resource {

@@ -21,6 +21,9 @@ pub struct Grant {
     pub namespaces: Vec<String>,
     /// Where parents name Secrets of the user's own, that Pods of the plugin may then take.
     pub user_secrets: Vec<UserSecrets>,
+    /// Namespaces in which the Secrets that the host generates are watched, so that an edit or a loss is noticed at once, not
+    /// when it is next looked at. To list Secrets is to read all of a namespace: the host's role must allow it there.
+    pub watch_secrets: Vec<String>,
     /// Fields of children that are refused without being named here.
     pub allowed_fields: Vec<AllowedFields>,
 }

@@ -49,7 +49,7 @@ pub(super) fn within_grant(manifest: &Manifest, grant: &Grant) -> Result<(), Fau
 
 /// Lines of a grant that can never have the effect that somebody wants.
 fn grant_is_sound(grant: &Grant) -> Result<(), Fault> {
-    let Grant { serves, children, related: _, namespaces: _, user_secrets, allowed_fields } = grant;
+    let Grant { serves, children, related: _, namespaces: _, user_secrets, watch_secrets: _, allowed_fields } = grant;
     for (index, parent) in serves.iter().enumerate() {
         if let Some(wanted) = &parent.discriminator
             && !syntax::pointer(&wanted.path)

@@ -1,6 +1,6 @@
 //! What all walks share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -31,6 +31,10 @@ pub struct Host {
     /// By parent kind.
     pub(crate) controllers: Vec<ControllerMetrics>,
     pub(crate) plugin_metrics: HashMap<String, PluginMetrics>,
+    /// Where generated Secrets are watched.
+    pub(crate) secret_namespaces: Vec<String>,
+    /// UIDs of parents whose Secrets have changed, and were not looked at since.
+    secrets_moved: Mutex<HashSet<Box<str>>>,
     /// Who waits for a name to become free.
     waiting: Mutex<HashMap<ChildId, ParentKey>>,
 }
@@ -55,7 +59,14 @@ impl Host {
         let plugin_metrics =
             registry.plugins().iter().map(|plugin| (plugin.name.clone(), metrics.plugin(&plugin.name))).collect();
         let slots = Slots::new(registry.plugins().iter().map(|plugin| plugin.name.as_str()), renders, workers);
+        let granted = registry.plugins().iter().flat_map(|plugin| plugin.grant.watch_secrets.clone());
+        let served = |name: &String| namespaces.is_empty() || namespaces.contains(name);
+        let mut secret_namespaces: Vec<String> = granted.filter(served).collect();
+        secret_namespaces.sort();
+        secret_namespaces.dedup();
         Self {
+            secret_namespaces,
+            secrets_moved: Mutex::default(),
             api,
             registry,
             kinds,
@@ -113,6 +124,19 @@ impl Host {
                 self.queue.add(key, Lane::Walk);
             }
         }
+    }
+
+    /// A Secret of this parent is another than before, or gone.
+    pub(crate) fn secret_moved(&self, parent: &str) {
+        if let Some(key) = self.parents.key_of(parent) {
+            self.secrets_moved.lock().insert(parent.into());
+            self.queue.add(key, Lane::Walk);
+        }
+    }
+
+    /// Whether one has, and is to be looked at now.
+    pub(crate) fn take_secret_moved(&self, parent: &str) -> bool {
+        self.secrets_moved.lock().remove(parent)
     }
 
     pub(crate) fn wait_for_name(&self, id: &ChildId, key: ParentKey) {

@@ -23,6 +23,9 @@ use crate::sandbox::model::Condition;
 /// Fields of `status` that are the host's.
 const HOST_FIELDS: [&str; 3] = ["observedGeneration", "conditions", "children"];
 
+/// Conditions of the host's that are not always there.
+const PASSING_CONDITIONS: [&str; 2] = ["Paused", secrets::CONDITION];
+
 pub(crate) enum Written {
     /// It stands there already.
     Unchanged,
@@ -81,11 +84,18 @@ pub(crate) async fn write(
 fn stands(parent: &Parent, desired: &Map<String, Value>, memory: &Memory) -> bool {
     let same_words =
         memory.report.status.as_ref().is_some_and(|(sent, answered)| sent == desired && *answered == parent.status);
+    // A condition of ours that is said no more.
+    let is_over = |there: &Value| {
+        let kind = there.get("type").and_then(Value::as_str).unwrap_or_default();
+        let sent = memory.report.status.as_ref().is_some_and(|(sent, _)| condition(sent, kind).is_some());
+        (sent || PASSING_CONDITIONS.contains(&kind)) && condition(desired, kind).is_none()
+    };
     let word_for_word = || {
         desired.iter().all(|(name, value)| match (name.as_str(), parent.status.get(name)) {
             // Other managers may have conditions of their own in the list.
             ("conditions", Some(Value::Array(there))) => {
-                value.as_array().is_some_and(|wanted| wanted.iter().all(|condition| there.contains(condition)))
+                let wanted = value.as_array().map(Vec::as_slice).unwrap_or_default();
+                wanted.iter().all(|condition| there.contains(condition)) && there.iter().all(|one| !is_over(one))
             }
             (_, there) => there == Some(value),
         }) && parent.status_owned.iter().all(|name| desired.contains_key(name))

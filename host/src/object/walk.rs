@@ -68,6 +68,9 @@ async fn steps(
     let plugin = dispatch::dispatch(&host.registry, host.group_of(key), parent)?;
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
     let resync = resync(memory);
+    if host.take_secret_moved(&parent.id.uid) {
+        memory.render_once = true;
+    }
     let mut gathered = gather::gather(host, &plugin, parent, memory)?;
     if !memory.render_once && gathered.is_settled(memory.settled.as_ref()) {
         return Ok(Next::Settled(resync));

@@ -57,6 +57,13 @@ pub(crate) async fn read(host: &Host, parent: &Parent, name: &str) -> Result<Opt
     }
 }
 
+/// The same of an object that a watch brings.
+pub(crate) fn revision_of(object: &ObjectView<'_>) -> String {
+    let data = object.fields.get("data").and_then(|data| serde_json::from_str::<Map<String, Value>>(data.get()).ok());
+    let key = object.annotations.get(names::REVISION_KEY_ANNOTATION).unwrap_or(&object.uid);
+    revision(key, &data.unwrap_or_default())
+}
+
 impl There {
     fn parse(parent: &Parent, bytes: &[u8]) -> Result<Self, String> {
         let view = ObjectView::from_slice(bytes).map_err(|error| error.to_string())?;
