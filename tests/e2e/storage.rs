@@ -372,9 +372,18 @@ pub(crate) async fn what_nobody_owns_is_adopted_by_the_users_word(case: Case) ->
     case.wait(POD, "a", "there", |pod| pod.owner() == database.uid()).await?;
     let adopted = case.events("a").await?.iter().filter(|event| event.text("/reason") == "Adopted").count();
     ensure!(adopted == 2, "{:?}", case.events("a").await?);
-    // What another controls is never taken.
-    let same = async || Ok(case.get(SERVICE, "b").await?.version() == taken.version());
-    case.throughout("the other's Service stays as it was", seconds(4), same).await
+    // What another controls is never taken; nor is what a Database that is there has lost the reference to.
+    let b = case.get(DATABASE, "b").await?.uid().to_owned();
+    theirs["metadata"] = json!({"name": "c-data", "labels": {"keelson.dev/instance": b}});
+    let lost = case.apply(&theirs.to_string()).await?;
+    case.scripted("c", "mongo", &script("4.0", "mongo-4")).await?;
+    case.patch(DATABASE, "c", &adopt("PersistentVolumeClaim/c-data")).await?;
+    case.wait(DATABASE, "c", "in conflict", |d| d.is_not("Ready", "NameConflict")).await?;
+    case.throughout("what is others' stays as it was", seconds(4), async || {
+        let claim = case.get(CLAIM, "c-data").await?;
+        Ok(case.get(SERVICE, "b").await?.version() == taken.version() && claim.version() == lost.version())
+    })
+    .await
 }
 
 /// Killed at each of the writes that take data over: none is orphaned, none is made twice.

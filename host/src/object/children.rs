@@ -255,6 +255,11 @@ impl Children {
         self.inner.lock().by_instance.get(instance).cloned().unwrap_or_default()
     }
 
+    /// Whether any of them is kept for anybody.
+    pub(crate) fn keep_any(&self) -> bool {
+        !self.inner.lock().by_heir.is_empty()
+    }
+
     /// What is kept for an object of this name, from whichever of them it is.
     pub(crate) fn kept_for(&self, heir: &Heir) -> Vec<Arc<Child>> {
         let inner = self.inner.lock();

@@ -98,6 +98,9 @@ pub(crate) fn gather(host: &Host, plugin: &Plugin, parent: &Parent, memory: &Mem
 /// What carries the object's label, and what is kept for one of its name.
 pub(crate) fn standing(host: &Host, parent: &Parent) -> Vec<Arc<Child>> {
     let mut children = host.children.of(&parent.id.uid);
+    if !host.children.keep_any() {
+        return children;
+    }
     let earlier = host.children.kept_for(&Heir::of(&parent.id));
     children.extend(earlier.into_iter().filter(|child| *child.instance != *parent.id.uid));
     children
@@ -112,7 +115,12 @@ fn is_seen(host: &Host, plugin: &Plugin, parent: &Parent, child: &Child) -> bool
 /// Whether the object that a record names is there, and is not this one. That
 /// there is none under this one's own name follows from this one being there.
 pub(crate) fn is_alive(host: &Host, parent: &Parent, record: &Record) -> bool {
-    record.uid != parent.id.uid && host.parents.key_of(&record.uid).is_some()
+    is_anothers(host, parent, &record.uid)
+}
+
+/// Whether a UID is that of another parent that is there.
+pub(crate) fn is_anothers(host: &Host, parent: &Parent, uid: &str) -> bool {
+    uid != parent.id.uid && host.parents.key_of(uid).is_some()
 }
 
 impl Gathered {

@@ -52,6 +52,7 @@ impl Record {
 
     /// `None` where any part is missing: then it is nobody's to find.
     pub(crate) fn read(object: &ObjectView<'_>) -> Option<Self> {
+        object.annotations.get(names::RETAINED_UID_ANNOTATION)?;
         let [group, kind, name, uid, plugin, line, data_version] =
             ANNOTATIONS.map(|annotation| object.annotations.get(annotation).map(|text| text.clone().into_owned()));
         Some(Self {

@@ -24,7 +24,7 @@ pub(crate) use self::there::{resource, revision_of};
 pub(crate) use self::told::{CONDITION, standing};
 use self::told::{condition, first_seen};
 pub(crate) use self::users::UserSecret;
-use super::gather;
+use super::gather::{self, is_anothers};
 use super::host::Host;
 use super::kept;
 use super::memory::{Memory, News};
@@ -82,6 +82,9 @@ pub(crate) fn named(name: &str) -> Named {
 
 /// The Secrets that the object itself names, where the grant lets it.
 pub(crate) fn named_by(plugin: &Plugin, parent: &Parent) -> Vec<UserSecret> {
+    if plugin.grant.user_secrets.is_empty() {
+        return Vec::new();
+    }
     let Ok(object) = ObjectView::parse(&parent.guest) else { return Vec::new() };
     let name = |path: &String| object.text_at(path).filter(|name| !name.is_empty()).map(|name| name.into_owned());
     let granted = plugin.grant.user_secrets.iter().map(|granted| &granted.path);
@@ -175,6 +178,9 @@ async fn whose(
             let named = ("Secret", name.as_str());
             kept::may_have(host, parent, plugin, secret.retain.as_ref(), record, named).map_err(SecretError::Kept)?;
             Became::Found
+        }
+        Whose::Nobodys if there.labels.get(names::INSTANCE_LABEL).is_some_and(|uid| is_anothers(host, parent, uid)) => {
+            return Err(SecretError::NameConflict { name: name.clone(), adoptable: false });
         }
         Whose::Nobodys if words::says(parent, names::ADOPT_ANNOTATION, &words::child("Secret", name)) => {
             Became::Adopted

@@ -10,6 +10,7 @@ use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
 use crate::names;
 use crate::object::children::Child;
 use crate::object::data;
+use crate::object::gather::is_anothers;
 use crate::object::host::Host;
 use crate::object::kept;
 use crate::object::own::Owned;
@@ -64,7 +65,10 @@ pub(crate) async fn stands_in_the_way(
         let record = send(host, child, "uid", &there.uid).await.map_err(|error| refused(child, error))?;
         return Ok((Done::Changed, record));
     }
-    let adopted = there.owners.is_empty()
+    // What a living parent has lost the owner reference to is no less that parent's.
+    let anothers = there.labels.get(names::INSTANCE_LABEL).is_some_and(|uid| is_anothers(host, parent, uid));
+    let adopted = !anothers
+        && there.owners.is_empty()
         && words::says(parent, names::ADOPT_ANNOTATION, &words::child(&child.resource().kind, &child.id().name));
     if record.is_some() || adopted {
         // The record may name an object of which this host has not heard yet.
