@@ -152,11 +152,28 @@ impl WalkError {
 
     /// Whether it passes by itself so soon that nobody needs to hear of it.
     fn is_quiet(&self, memory: &Memory) -> bool {
+        match self.refusal() {
+            // The way to the server is the host's matter: its readiness, log and metrics tell it, once.
+            Some(refusal) if refusal.error.is_unreachable() => return true,
+            // A server that starts refuses everybody until it has read its roles.
+            Some(refusal) if refusal.error.is_without_right() && memory.attempts < 2 => return true,
+            _ => {}
+        }
         match self {
             Self::Gather(gather::GatherError::Unfilled { .. }) => true,
             // It has taken its time already.
             Self::Render { error: CallError::Timeout { .. }, .. } => memory.attempts < 1,
             _ => self.retry() == Retry::Passing && memory.attempts < 3,
+        }
+    }
+
+    /// What the server said, where a call ended the walk.
+    fn refusal(&self) -> Option<&refusal::Refusal> {
+        match self {
+            Self::Secrets(error) => error.refusal(),
+            Self::Apply { errors } => errors.refusal(),
+            Self::Prune(refusal) => Some(refusal),
+            _ => None,
         }
     }
 

@@ -149,7 +149,7 @@ async fn tell(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory
         Ok(Written::Unchanged | Written::Done | Written::NoSubresource) => memory.report.attempts = 0,
         Err(error) => {
             let retry = if error.is_forbidden() || error.is_invalid() { Retry::Blocked } else { Retry::Passing };
-            if memory.report.attempts == 0 {
+            if memory.report.attempts == 0 && !error.is_unreachable() {
                 tracing::warn!(namespace = %parent.id.namespace, name = %parent.id.name, "no status: {error}");
             }
             if let Some(delay) = retry.delay(memory.report.attempts) {

@@ -51,6 +51,14 @@ impl ApplyErrors {
         }
     }
 
+    /// The server's last word.
+    pub(crate) fn refusal(&self) -> Option<&Refusal> {
+        self.errors.iter().rev().find_map(|(_, error)| match error {
+            ApplyError::Refused(refusal) => Some(refusal),
+            _ => None,
+        })
+    }
+
     /// What may pass is tried even where something else is permanent.
     pub(crate) fn retry(&self) -> Retry {
         let rules = self.errors.iter().map(|(_, error)| error.retry());
