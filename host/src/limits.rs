@@ -162,6 +162,9 @@ pub const WATCH_SILENCE: Duration = Duration::from_secs(80);
 pub const KIND_RECHECK: Duration = Duration::from_secs(2);
 /// Objects in one page of a list.
 pub const LIST_PAGE: usize = 500;
+/// A watch that worked is called forbidden only once it has been refused for this long: a kube-apiserver that starts
+/// refuses everybody for two or three seconds.
+pub const WATCH_FORBIDDEN: Duration = Duration::from_secs(6);
 /// Delay before a failed watch or list is tried again: first, growth 2, cap. The cap bounds requests for a missing kind to one in 30 s.
 pub const WATCH_BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 

@@ -20,6 +20,7 @@ mod specs;
 mod fuzz;
 mod plugins;
 mod hostile;
+mod chaos;
 
 use std::process::ExitCode;
 
@@ -93,5 +94,6 @@ fn main() -> ExitCode {
         shared!(plugins::case_72_a_child_with_an_invalid_name_wedges_nothing),
         private!(plugins::case_75_four_of_five_plugins_serve, crd::without()),
         shared!(plugins::case_79_a_loop_outside_of_render_has_the_same_deadline),
+        private!(chaos::nothing_is_lost_whatever_fails).within(seconds(900)),
     ])
 }

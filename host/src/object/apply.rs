@@ -51,7 +51,7 @@ impl Applied {
 
     /// The plugin wants all left as it is: what the status lists.
     pub(crate) fn kept(parent: &Parent, said: Said) -> Self {
-        Self { children: parent.recorded().collect(), said }
+        Self { children: parent.recorded(), said }
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) enum WalkError {
 
 /// Turns an error into what is remembered, said and tried again.
 pub(crate) fn stop(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, error: &WalkError) -> Stop {
-    memory.first |= parent.recorded().next().is_none();
+    memory.first |= parent.recorded().is_empty();
     let stop = Stop {
         reason: error.reason(memory),
         message: error.to_string(),
@@ -72,8 +72,8 @@ pub(crate) fn stop(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Ou
 
 /// What is known of the object as it is now stays; of another generation, or where nothing is, it is said to wait.
 pub(crate) fn put_off(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, busy: &WalkError) {
-    memory.first |= parent.recorded().next().is_none();
-    let observed = parent.status.get("observedGeneration").and_then(serde_json::Value::as_i64);
+    memory.first |= parent.recorded().is_empty();
+    let observed = parent.status.fields().get("observedGeneration").and_then(serde_json::Value::as_i64);
     if outcome.is_none() || observed != Some(parent.generation) {
         *outcome = Some(Outcome::Waiting(Stop {
             reason: "PluginBusy".to_owned(),

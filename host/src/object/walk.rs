@@ -94,7 +94,7 @@ async fn steps(
     };
     let owned = own::all(host, children, parent, &plugin.name)?;
     let attempt = apply::apply(host, key, parent, &owned, secrets, said).await;
-    memory.first |= outcome.is_none() && parent.recorded().next().is_none();
+    memory.first |= outcome.is_none() && parent.recorded().is_empty();
     let wrote = !attempt.made.is_empty() || attempt.changed;
     memory.made.extend(made_secrets.into_iter().chain(attempt.made));
     let applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
