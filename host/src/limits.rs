@@ -192,3 +192,13 @@ pub const LOOK_AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::
 pub const WORKERS: usize = 16;
 /// One status write in so many goes before children, so that a backlog cannot starve it.
 pub const REPORT_SHARE: u32 = 16;
+
+/// Leader election, as controller-runtime has it. How long others wait for a leader that says nothing more.
+pub const LEASE_DURATION: Duration = Duration::from_secs(15);
+/// How long a leader writes on after it last began to renew with success; then it ends. The rest of the lease is for what
+/// is still under way, and for clocks that do not run alike.
+pub const LEASE_RENEW_DEADLINE: Duration = Duration::from_secs(10);
+/// Between two looks at the lease, by whoever leads and whoever waits.
+pub const LEASE_RETRY: Duration = Duration::from_secs(2);
+/// Giving the lease back at the end; without it the next host waits for its whole duration.
+pub const LEASE_RELEASE: Duration = Duration::from_secs(1);

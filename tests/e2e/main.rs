@@ -13,6 +13,8 @@ mod steady;
 mod readiness;
 mod scope;
 mod server;
+mod leader;
+mod late;
 mod crd;
 mod specs;
 mod fuzz;
@@ -71,6 +73,15 @@ fn main() -> ExitCode {
         shared!(server::a_token_that_is_not_valid_any_more_is_named),
         shared!(server::what_it_cannot_start_with_is_named_at_its_end),
         shared!(server::a_signal_ends_it_at_once),
+        shared!(leader::case_50_a_standby_says_so_and_writes_nothing),
+        shared!(leader::case_50_a_leader_that_ends_is_followed_at_once_without_a_write),
+        shared!(leader::a_leader_that_is_killed_is_followed),
+        shared!(leader::case_39_a_frozen_leader_sends_nothing_after_its_deadline).within(seconds(180)),
+        shared!(late::case_39_a_write_that_comes_late_does_no_harm).within(seconds(240)),
+        shared!(leader::a_leader_that_is_cut_off_ends_in_time_and_is_followed),
+        shared!(leader::of_two_hosts_that_start_at_once_exactly_one_leads),
+        shared!(leader::a_host_that_may_not_touch_the_lease_says_so),
+        shared!(leader::a_lease_that_others_touch_is_kept_or_lost_but_never_shared),
         private!(crd::case_21_the_tutorials_crd_has_no_status, crd::without()).within(seconds(180)),
         private!(crd::case_21_a_crd_that_gets_a_status_is_noticed, crd::without()).within(seconds(180)),
         private!(crd::case_37_a_missing_crd_is_waited_for, crd::without()).within(seconds(400)),

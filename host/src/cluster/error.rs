@@ -18,6 +18,9 @@ pub enum ApiErrorKind {
     /// The server answered, with a refusal.
     #[error("{0}")]
     Status(Refusal),
+    /// A write that was not sent, since another host may lead.
+    #[error("not sent: this host does not hold the lease")]
+    NotLeading,
     /// No answer in time. A write may have happened.
     #[error("no answer from the API server in {0:?}")]
     Timeout(Duration),
@@ -62,9 +65,11 @@ impl ApiError {
     pub fn refusal(&self) -> Option<&Refusal> {
         match &*self.kind {
             ApiErrorKind::Status(refusal) => Some(refusal),
-            ApiErrorKind::Timeout(_) | ApiErrorKind::Connect(_) | ApiErrorKind::Auth(_) | ApiErrorKind::Decode(_) => {
-                None
-            }
+            ApiErrorKind::NotLeading
+            | ApiErrorKind::Timeout(_)
+            | ApiErrorKind::Connect(_)
+            | ApiErrorKind::Auth(_)
+            | ApiErrorKind::Decode(_) => None,
         }
     }
 

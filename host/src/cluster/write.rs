@@ -1,4 +1,5 @@
-//! What is written. Every write is conditional or names its field manager; none is repeated here.
+//! What is written. Every write is conditional or names its field manager; none is repeated here, and none is sent by a
+//! host that does not lead.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method};

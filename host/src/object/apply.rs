@@ -1,5 +1,5 @@
-//! Sends what is owned: create-only where nothing is known, with the UID where
-//! something is, not at all where it stands as rendered.
+//! Sends what is owned: create-only where nothing is known, over exactly what was
+//! seen where something is, not at all where it stands as rendered.
 //!
 //! One child that the server refuses does not stop the others; a fault of the
 //! server itself does, for the next would meet it too.
@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use self::create::{create, is_ours};
+use self::create::{create, is_ours, look_again};
 pub(crate) use self::error::{ApplyError, ApplyErrors};
 use self::error::{refused, title};
 use self::repair::{put_back, replaced_list};
-use self::send::{Done, send, stands_as_rendered};
+use self::send::{Done, send_over, stands_as_rendered};
 use super::children::Child;
 use super::gather::owned_fields_hash;
 use super::host::Host;
@@ -130,16 +130,15 @@ async fn apply_one(
     if stands_as_rendered(&known, child) {
         return Ok((Done::Unchanged, known));
     }
-    match send(host, child, "uid", &known.uid).await {
+    match send_over(host, child, &known.uid, &known.resource_version.to_string()).await {
         Ok(record) => Ok((Done::Changed, record)),
-        // It went meanwhile (409), or another has its name (422 on the UID).
+        // Another wrote to it or it went (409), or another has its name (422 on the UID).
         Err(error) if error.is_conflict() || error.is_not_found() || error.is_uid_mismatch() => {
-            host.children.remove(&known.id, &known.uid);
             // Perhaps with its parent, and then there is nothing to make.
             if !host.stands(key, parent) {
                 return Err(ApplyError::ParentGone);
             }
-            create(host, parent, child).await
+            look_again(host, parent, child, &known).await
         }
         Err(error) if error.is_invalid() => match replaced_list(&known, child) {
             Some(patch) => put_back(host, child, &known, patch).await.map_err(|error| refused(child, error)),

@@ -52,10 +52,11 @@ impl Owned {
         }
     }
 
-    /// The body of an apply with a precondition in its metadata.
-    pub(crate) fn body(&self, precondition: &str, value: &str) -> Vec<u8> {
+    /// The body of an apply with preconditions in its metadata.
+    pub(crate) fn body(&self, preconditions: &[(&str, &str)]) -> Vec<u8> {
         let mut object = self.object.clone();
-        metadata(&mut object).insert(precondition.to_owned(), value.into());
+        let metadata = metadata(&mut object);
+        metadata.extend(preconditions.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())));
         serde_json::to_vec(&object).unwrap_or_default()
     }
 }

@@ -67,7 +67,9 @@ impl Refusal {
 fn meaning(error: &ApiError) -> Meaning {
     let refusal = match &*error.kind {
         ApiErrorKind::Status(refusal) => refusal,
-        ApiErrorKind::Timeout(_) | ApiErrorKind::Connect(_) | ApiErrorKind::Decode(_) => return Meaning::Unavailable,
+        ApiErrorKind::NotLeading | ApiErrorKind::Timeout(_) | ApiErrorKind::Connect(_) | ApiErrorKind::Decode(_) => {
+            return Meaning::Unavailable;
+        }
         ApiErrorKind::Auth(_) => return Meaning::Unauthorized,
     };
     let says = |words: &str| {

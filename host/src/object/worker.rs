@@ -39,6 +39,7 @@ struct Entry {
 
 pub(crate) fn start(host: &Arc<Host>, workers: usize, tasks: &mut JoinSet<()>) {
     let ledger = Arc::new(Ledger::default());
+    host.queue.open();
     for controller in &host.controllers {
         controller.max_concurrent(workers);
     }
