@@ -113,7 +113,9 @@ impl ApiError {
     /// Nothing of the object, but of the way to the API server or of a proxy before it: the next call would meet it too.
     pub fn is_unreachable(&self) -> bool {
         match &*self.kind {
-            ApiErrorKind::Timeout(_) | ApiErrorKind::Connect(_) | ApiErrorKind::Auth(_) => true,
+            ApiErrorKind::NotLeading | ApiErrorKind::Timeout(_) | ApiErrorKind::Connect(_) | ApiErrorKind::Auth(_) => {
+                true
+            }
             ApiErrorKind::Status(refusal) => !refusal.by_kubernetes && refusal.code >= 500,
             ApiErrorKind::Decode(_) => false,
         }
