@@ -11,6 +11,7 @@
 //! after the other.
 
 mod retry;
+mod data;
 mod fields;
 mod readiness;
 mod queue;
