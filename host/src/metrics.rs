@@ -48,6 +48,7 @@ struct Inner {
     plugin_state: Family<PluginPhase, Gauge>,
     watch_state: Family<WatchState, Gauge>,
     writes: Family<Write, Counter>,
+    replacements: Family<Replacement, Counter>,
     resident: Gauge,
 }
 
@@ -115,6 +116,7 @@ labels! {
     PluginPhase { plugin: Arc<str>, phase: Arc<str> }
     WatchState { kind: Arc<str>, state: &'static str }
     Write { kind: Arc<str>, verb: &'static str }
+    Replacement { kind: Arc<str>, cause: &'static str }
 }
 
 // === impl Metrics ===
@@ -164,6 +166,11 @@ impl Metrics {
             plugin_state: add(&mut registry, "keelson_plugin_state", "1 for the phase that a plugin is in"),
             watch_state: add(&mut registry, "keelson_watch_state", "1 for the state that a kind's watch is in"),
             writes: add(&mut registry, "keelson_writes", "Successful writes by kind and verb"),
+            replacements: add(
+                &mut registry,
+                "keelson_replacements",
+                "Children deleted to be made anew, by kind and cause",
+            ),
             resident: {
                 let resident = Gauge::default();
                 registry.register("process_resident_memory_bytes", "Resident memory", resident.clone());
@@ -246,6 +253,13 @@ impl Metrics {
     /// A write that the API server has taken.
     pub fn wrote(&self, kind: &str, verb: &'static str) {
         self.0.writes.get_or_create(&Write { kind: kind.into(), verb }).inc();
+    }
+}
+
+impl Metrics {
+    /// A child that was deleted to be made anew.
+    pub fn replaced(&self, kind: &str, cause: &'static str) {
+        self.0.replacements.get_or_create(&Replacement { kind: kind.into(), cause }).inc();
     }
 }
 

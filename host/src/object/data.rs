@@ -1,9 +1,10 @@
-//! Kinds whose loss is a loss of data: whatever a rendering leaves out or asks
-//! for, and whatever strategy is set, the host neither deletes nor replaces one.
+//! Kinds whose loss is a loss of data: never deleted or replaced but on the
+//! word of a person.
 
-const KINDS: [(&str, &str); 4] =
+/// Group and kind.
+pub(crate) const DATA_KINDS: [(&str, &str); 4] =
     [("", "PersistentVolumeClaim"), ("", "Secret"), ("apps", "StatefulSet"), ("", "Namespace")];
 
-pub(crate) fn holds_data(group: &str, kind: &str) -> bool {
-    KINDS.contains(&(group, kind))
+pub(crate) fn is_data(group: &str, kind: &str) -> bool {
+    DATA_KINDS.contains(&(group, kind))
 }
