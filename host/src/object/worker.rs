@@ -129,8 +129,11 @@ fn plan(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, next
             Reconciled::Success
         }
         Next::Stopped(stop) => {
-            if let Some(delay) = stop.retry.delay(memory.attempts) {
-                host.queue.add_at(key.clone(), Lane::Walk, at(delay));
+            let backed_off = stop.retry.delay(memory.attempts).map(at);
+            // A policy may have changed that refused it for good.
+            let resync = memory.resync_at.filter(|at| *at > clock::instant());
+            if let Some(again) = backed_off.into_iter().chain(stop.again).chain(resync).min() {
+                host.queue.add_at(key.clone(), Lane::Walk, again);
                 host.queue_metrics.retried();
             }
             host.queue.add(key.clone(), Lane::Report);
