@@ -1,10 +1,32 @@
-//! The host's only source of wall-clock time, and how it is written into objects.
-//! Durations are measured with `Instant`, never with this clock.
+//! The host's only source of time: the wall clock, and how it is written into
+//! objects, and the steady clock by which the object walk waits. What measures
+//! the other side (a call's time-out, a watch's silence) runs by tokio's own.
+
+use std::time::Duration;
 
 use jiff::Timestamp;
+pub use tokio::time::Instant;
 
+/// For people and objects; durations are never measured with it.
 pub fn now() -> Timestamp {
     Timestamp::now()
+}
+
+/// Of the steady clock.
+pub fn instant() -> Instant {
+    Instant::now()
+}
+
+pub fn since(earlier: Instant) -> Duration {
+    instant().saturating_duration_since(earlier)
+}
+
+pub async fn sleep(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}
+
+pub async fn sleep_until(at: Instant) {
+    tokio::time::sleep_until(at).await;
 }
 
 /// metav1.Time: whole seconds, as in conditions and `creationTimestamp`.

@@ -5,7 +5,8 @@
 //! engine → compiler → log → store: one call → imports → json → contract → component
 //! ```
 //! Every limit is set before a guest's first instruction, which may stand in a
-//! start function. Calls block: make them from a blocking thread.
+//! start function. Calls block: make them from a blocking thread,
+//! but for `render_quickly`.
 
 pub mod model;
 mod engine;

@@ -18,6 +18,9 @@ mod specs;
 mod fuzz;
 mod plugins;
 mod hostile;
+mod wire;
+mod crowd;
+mod chaos;
 mod levers;
 mod upgrades;
 
@@ -84,6 +87,11 @@ fn main() -> ExitCode {
         shared!(plugins::case_72_a_child_with_an_invalid_name_wedges_nothing),
         private!(plugins::case_75_four_of_five_plugins_serve, crd::without()),
         shared!(plugins::case_79_a_loop_outside_of_render_has_the_same_deadline),
+        private!(wire::case_35_silence_a_restart_and_a_right_that_is_withdrawn).within(seconds(600)),
+        shared!(wire::case_36_a_410_lists_anew_wherever_it_comes).within(seconds(300)),
+        private!(crowd::case_40_a_crowd_stays_within_the_shipped_memory_limit, crowd::bare()).within(seconds(900)),
+        private!(crowd::case_81_the_last_node_port_is_told_and_heals, crowd::bare()).within(seconds(300)),
+        private!(chaos::nothing_is_lost_whatever_fails).within(seconds(900)),
         shared!(levers::levers_reach_pod_and_service),
         shared!(levers::a_service_becomes_internal_and_is_opened_again),
         shared!(levers::case_16_a_node_port_that_is_taken_is_told).within(seconds(180)),

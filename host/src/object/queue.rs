@@ -13,8 +13,9 @@ use std::hash::Hash;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
+use crate::clock;
+use crate::clock::Instant;
 use crate::limits::REPORT_SHARE;
 use crate::metrics::QueueMetrics;
 
@@ -81,7 +82,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
 
     /// Due now.
     pub(crate) fn add(&self, key: K, lane: Lane) {
-        self.inner.lock().make_ready(key, lane, Instant::now());
+        self.inner.lock().make_ready(key, lane, clock::instant());
         self.changed.notify_one();
     }
 
@@ -97,7 +98,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             let changed = self.changed.notified();
             let next = {
                 let mut inner = self.inner.lock();
-                inner.wake(Instant::now());
+                inner.wake(clock::instant());
                 if let Some(job) = inner.take() {
                     if !inner.ready.iter().all(VecDeque::is_empty) {
                         self.changed.notify_one();
@@ -108,7 +109,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             };
             match next {
                 Some(at) => {
-                    tokio::select! { () = changed => {}, () = tokio::time::sleep_until(at) => {} }
+                    tokio::select! { () = changed => {}, () = clock::sleep_until(at) => {} }
                 }
                 None => changed.await,
             }
@@ -184,7 +185,7 @@ impl<K: Clone + Eq + Hash + Ord> Inner<K> {
             self.list(other).retain(|listed| *listed != key);
             self.metrics.dropped();
         }
-        self.metrics.taken(since.elapsed());
+        self.metrics.taken(clock::since(since));
         Some(Job { key, lane, since })
     }
 
@@ -242,7 +243,7 @@ mod tests {
 
     fn taken(queue: &Queue<&'static str>) -> Option<(&'static str, Lane)> {
         let mut inner = queue.inner.lock();
-        inner.wake(Instant::now());
+        inner.wake(clock::instant());
         inner.take().map(|job| (job.key, job.lane))
     }
 
@@ -280,7 +281,7 @@ mod tests {
     #[tokio::test]
     async fn the_earliest_deadline_counts() {
         let queue = queue();
-        let start = Instant::now();
+        let start = clock::instant();
         queue.add_at("a", Lane::Walk, start + Duration::from_secs(600));
         queue.add_at("a", Lane::Walk, start + Duration::from_millis(5));
         queue.add_at("a", Lane::Walk, start + Duration::from_secs(900));
@@ -294,7 +295,7 @@ mod tests {
     #[test]
     fn being_due_now_ends_a_delay() {
         let queue = queue();
-        queue.add_at("a", Lane::Walk, Instant::now() + Duration::from_secs(600));
+        queue.add_at("a", Lane::Walk, clock::instant() + Duration::from_secs(600));
         queue.add("a", Lane::Walk);
         assert_eq!(taken(&queue), Some(("a", Lane::Walk)));
         queue.done(&"a");

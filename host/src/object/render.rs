@@ -59,12 +59,17 @@ pub(crate) async fn render(
 ) -> Result<Rendered, RenderError> {
     let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
     let component = plugin.component.clone();
-    let call = tokio::task::spawn_blocking(move || {
-        let answer = component.render(&request);
-        drop(slot);
-        answer
-    });
-    let (result, usage) = call.await.map_err(|error| RenderError::Call(CallError::Host(error.to_string())))?;
+    let (result, usage) = match component.render_quickly(&request) {
+        Some(answer) => answer,
+        None => {
+            let call = tokio::task::spawn_blocking(move || {
+                let answer = component.render(&request);
+                drop(slot);
+                answer
+            });
+            call.await.map_err(|error| RenderError::Call(CallError::Host(error.to_string())))?
+        }
+    };
     if !matches!(result, Err(CallError::Timeout { .. })) {
         host.slots.answered(&plugin.name);
     }

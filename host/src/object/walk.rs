@@ -1,47 +1,21 @@
-//! The walk itself, step by step, and what each step's error means.
+//! The walk itself, step by step.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use super::apply::{self, Applied, Said};
+use super::failure::{WalkError, put_off, stop};
 use super::gather::Gathered;
 use super::host::Host;
-use super::memory::{Memory, News, Settled, Stop};
+use super::memory::{Memory, Settled, Stop};
 use super::outcome::Outcome;
 use super::parents::{Named, Parent, ParentKey};
 use super::render::RenderError;
-use super::retry::{self, Retry};
-use super::{dispatch, gather, own, prune, refusal, render, secrets, status};
-
-use crate::check::{self, CheckedChildren, CheckedParts, Context, Violation};
-use crate::limits::{LOOK_AGAIN, RESYNC, STALE_CHILD_GRACE};
+use super::{dispatch, gather, news, own, prune, render, retry, secrets};
+use crate::check::{self, CheckedChildren, CheckedParts, Context};
+use crate::clock::{self, Instant};
+use crate::limits::{LOOK_AGAIN, RESYNC};
 use crate::plugin::Plugin;
-use crate::sandbox::model::CallError;
-
-/// What ended a walk, one variant a step.
-#[derive(Debug, thiserror::Error)]
-enum WalkError {
-    #[error(transparent)]
-    Dispatch(#[from] dispatch::DispatchError),
-    #[error(transparent)]
-    Gather(#[from] gather::GatherError),
-    #[error("{}", render::message(error, plugin))]
-    Render { plugin: String, error: CallError },
-    #[error("plugin {plugin} hangs with other objects; this one waits for its turn")]
-    Busy { plugin: String, again: Duration },
-    #[error(transparent)]
-    Check(#[from] Violation),
-    #[error(transparent)]
-    Own(#[from] own::OwnError),
-    #[error(transparent)]
-    Secrets(#[from] secrets::SecretError),
-    #[error("{}", errors.message())]
-    Apply { errors: apply::ApplyErrors },
-    #[error(transparent)]
-    Prune(#[from] refusal::Refusal),
-}
 
 /// What is to be done after a walk.
 pub(crate) enum Next {
@@ -120,14 +94,14 @@ async fn steps(
     };
     let owned = own::all(host, children, parent, &plugin.name)?;
     let attempt = apply::apply(host, key, parent, &owned, secrets, said).await;
-    memory.first |= outcome.is_none() && parent.recorded().next().is_none();
+    memory.first |= outcome.is_none() && parent.recorded().is_empty();
     let wrote = !attempt.made.is_empty() || attempt.changed;
     memory.made.extend(made_secrets.into_iter().chain(attempt.made));
     let applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
     let pruned = prune::prune(host, parent, &owned).await?;
     memory.stale_since = None;
     memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled });
-    let news = good_news(memory, &applied, &pruned);
+    let news = news::of(memory, &applied, &pruned);
     memory.report.news.extend(news);
     memory.first = false;
     memory.refused = None;
@@ -160,7 +134,7 @@ async fn rendering(
 
 /// When everything is looked at again. Once that has come, this walk does it.
 fn resync(memory: &mut Memory) -> Instant {
-    let now = Instant::now();
+    let now = clock::instant();
     let due = memory.resync_at.is_some_and(|at| at <= now);
     if due {
         memory.render_once = true;
@@ -175,162 +149,5 @@ fn resync(memory: &mut Memory) -> Instant {
 fn look_again(seconds: u32) -> Instant {
     let (least, most) = LOOK_AGAIN;
     let after = Duration::from_secs(u64::from(seconds)).clamp(least, most);
-    Instant::now() + retry::spread(after, 10)
-}
-
-/// What was made, said once all of it stands.
-fn good_news(memory: &mut Memory, applied: &Applied, pruned: &[String]) -> Vec<News> {
-    let mut news = Vec::new();
-    let made = std::mem::take(&mut memory.made);
-    // Told apart by the time, but the first: its Event is the same from any host.
-    let occurrence = if memory.first { String::new() } else { crate::clock::now().to_string() };
-    let say = |action, reason: &str, note| News {
-        warning: false,
-        reason: reason.to_owned(),
-        action,
-        note,
-        occurrence: occurrence.clone(),
-    };
-    if !made.is_empty() {
-        let list = made.iter().map(|child| format!("{} {}", child.kind, child.name)).collect::<Vec<_>>().join(", ");
-        let own_words = applied.said().status.get("message").and_then(|message| message.as_str());
-        news.push(match (memory.first, own_words) {
-            (true, Some(message)) => say("Apply", "Created", message.to_owned()),
-            (true, None) => say("Apply", "Created", format!("created {list}")),
-            (false, _) => say("Apply", "Recreated", format!("made again what was missing: {list}")),
-        });
-    }
-    if !pruned.is_empty() {
-        let note = format!("deleted what is no longer rendered: {}", pruned.join(", "));
-        news.push(say("Prune", "Pruned", note));
-    }
-    news
-}
-
-/// What is known of the object as it is now stays; of another generation, or where nothing is, it is said to wait.
-fn put_off(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, busy: &WalkError) {
-    memory.first |= parent.recorded().next().is_none();
-    let observed = parent.status.get("observedGeneration").and_then(serde_json::Value::as_i64);
-    if outcome.is_none() || observed != Some(parent.generation) {
-        *outcome = Some(Outcome::Waiting(Stop {
-            reason: "PluginBusy".to_owned(),
-            message: busy.to_string(),
-            retry: Retry::Passing,
-            children: Vec::new(),
-        }));
-    }
-}
-
-/// Turns an error into what is remembered, said and tried again.
-fn stop(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, error: &WalkError) -> Stop {
-    memory.first |= parent.recorded().next().is_none();
-    let stop = Stop {
-        reason: error.reason(memory),
-        message: error.to_string(),
-        retry: error.retry(),
-        children: error.standing(),
-    };
-    let same = memory.failing.as_ref() == Some(&stop.reason);
-    memory.attempts = if same { memory.attempts.saturating_add(1) } else { 0 };
-    memory.failing = Some(stop.reason.clone());
-    memory.settled = None;
-    if error.is_quiet(memory) {
-        return stop;
-    }
-    if error.is_waiting() && stop.reason == "WaitingForDeletion" {
-        *outcome = Some(Outcome::Waiting(stop.clone()));
-        return stop;
-    }
-    if !status::says(parent, &stop) {
-        memory.report.news.push(News {
-            warning: true,
-            reason: stop.reason.clone(),
-            action: error.step(),
-            note: stop.message.clone(),
-            occurrence: parent.generation.to_string(),
-        });
-    }
-    *outcome = Some(Outcome::Stopped(stop.clone()));
-    stop
-}
-
-impl Memory {
-    /// The same request can only be refused again.
-    fn refuse(&mut self, error: &WalkError, gathered: &Gathered) {
-        if error.retry() == Retry::Permanent {
-            self.refused = Some(gathered.fingerprint);
-        }
-    }
-}
-
-// === impl WalkError ===
-
-impl WalkError {
-    fn step(&self) -> &'static str {
-        match self {
-            Self::Dispatch(_) => "Dispatch",
-            Self::Gather(_) => "Gather",
-            Self::Render { .. } | Self::Busy { .. } => "Render",
-            Self::Check(_) => "Check",
-            Self::Secrets(_) => "Secrets",
-            Self::Own(_) => "Own",
-            Self::Apply { .. } => "Apply",
-            Self::Prune(_) => "Prune",
-        }
-    }
-
-    /// What users see as the reason of Ready.
-    fn reason(&self, memory: &mut Memory) -> String {
-        match self {
-            Self::Dispatch(error) => error.reason().to_owned(),
-            Self::Gather(error) => error.reason().to_owned(),
-            Self::Render { error, .. } => error.reason().to_owned(),
-            Self::Busy { .. } => "PluginBusy".to_owned(),
-            Self::Check(violation) => violation.reason().to_owned(),
-            Self::Secrets(error) => error.reason().to_owned(),
-            Self::Own(_) => "KindMissing".to_owned(),
-            Self::Apply { errors } => {
-                let since = *memory.stale_since.get_or_insert_with(Instant::now);
-                let patient = since.elapsed() < STALE_CHILD_GRACE;
-                errors.reason(patient).to_owned()
-            }
-            Self::Prune(error) => error.reason().to_owned(),
-        }
-    }
-
-    fn retry(&self) -> Retry {
-        match self {
-            Self::Dispatch(error) => error.retry(),
-            Self::Gather(error) => error.retry(),
-            Self::Render { error, .. } => render::retry(error),
-            Self::Busy { .. } => Retry::Passing,
-            Self::Check(_) => Retry::Permanent,
-            Self::Secrets(error) => error.retry(),
-            Self::Own(_) => Retry::Blocked,
-            Self::Apply { errors } => errors.retry(),
-            Self::Prune(error) => error.retry(),
-        }
-    }
-
-    /// Children that stand nevertheless.
-    fn standing(&self) -> Vec<Named> {
-        match self {
-            Self::Apply { errors } => errors.standing.clone(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Whether it passes by itself so soon that nobody needs to hear of it.
-    fn is_quiet(&self, memory: &Memory) -> bool {
-        match self {
-            Self::Gather(gather::GatherError::Unfilled { .. }) => true,
-            // It has taken its time already.
-            Self::Render { error: CallError::Timeout { .. }, .. } => memory.attempts < 1,
-            _ => self.retry() == Retry::Passing && memory.attempts < 3,
-        }
-    }
-
-    fn is_waiting(&self) -> bool {
-        matches!(self, Self::Apply { .. } | Self::Secrets(secrets::SecretError::Going { .. }))
-    }
+    clock::instant() + retry::spread(after, 10)
 }

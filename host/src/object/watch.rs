@@ -6,13 +6,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 use super::children::ChildId;
 use super::host::Host;
 use super::kinds::{Kind, State, Unusable};
 use super::parents::{Parent, ParentKey};
 use super::queue::Lane;
+use crate::clock;
 use crate::cluster::backoff::Backoff;
 use crate::cluster::{ObjectView, Resource, Watch, WatchEvent, WatchProblem, WatchState, watch};
 use crate::limits::{KIND_RECHECK, WATCH_BACKOFF};
@@ -64,7 +64,7 @@ async fn subscribe(host: Arc<Host>, role: Role, scope: usize) {
             }
             Err(problem) => move_to(&host, role, scope, State::Starting(Some(problem))),
         }
-        tokio::time::sleep(backoff.next_delay()).await;
+        clock::sleep(backoff.next_delay()).await;
     }
 }
 
@@ -98,7 +98,7 @@ async fn follow(host: &Arc<Host>, role: Role, scope: usize, resource: Resource) 
         filled |= state.filled;
         if state.opened > opened && matches!(role, Role::Parent(_)) {
             opened = state.opened;
-            recheck = Some(Instant::now() + KIND_RECHECK);
+            recheck = Some(clock::instant() + KIND_RECHECK);
         }
         let missing = matches!(state.problem, Some(WatchProblem::Missing(_)));
         move_to(host, role, scope, state.into());
@@ -108,7 +108,7 @@ async fn follow(host: &Arc<Host>, role: Role, scope: usize, resource: Resource) 
         }
         let due = async {
             match recheck {
-                Some(at) => tokio::time::sleep_until(at).await,
+                Some(at) => clock::sleep_until(at).await,
                 None => std::future::pending().await,
             }
         };

@@ -8,7 +8,6 @@ use std::time::Duration;
 use futures::FutureExt;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 use super::host::Host;
 use super::memory::Memory;
@@ -19,6 +18,7 @@ use super::report;
 use super::retry::Retry;
 use super::status::{self, Written};
 use super::walk::{Next, walk};
+use crate::clock;
 use crate::metrics::Reconciled;
 
 /// After a panic, which says nothing of when it would pass.
@@ -50,20 +50,20 @@ pub(crate) fn start(host: &Arc<Host>, workers: usize, tasks: &mut JoinSet<()>) {
 async fn work(host: Arc<Host>, ledger: Arc<Ledger>) {
     loop {
         let job = host.queue.take().await;
-        let started = Instant::now();
+        let started = clock::instant();
         let metrics = host.controllers.get(job.key.kind).filter(|_| job.lane == Lane::Walk);
         if let Some(metrics) = metrics {
             metrics.started();
         }
         let result = AssertUnwindSafe(one(&host, &ledger, &job)).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(namespace = %job.key.namespace, name = %job.key.name, "panicked; tried again in {AFTER_PANIC:?}");
-            host.queue.add_at(job.key.clone(), Lane::Walk, Instant::now() + AFTER_PANIC);
+            host.queue.add_at(job.key.clone(), Lane::Walk, clock::instant() + AFTER_PANIC);
             Reconciled::Error
         });
         if let Some(metrics) = metrics {
-            metrics.finished(result, started.elapsed());
+            metrics.finished(result, clock::since(started));
         }
-        host.queue_metrics.worked(started.elapsed());
+        host.queue_metrics.worked(clock::since(started));
         host.queue.done(&job.key);
     }
 }
@@ -103,7 +103,7 @@ async fn one(host: &Host, ledger: &Ledger, job: &Job<ParentKey>) -> Reconciled {
 
 /// What a walk came to decides what is queued.
 fn plan(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, next: Next) -> Reconciled {
-    let at = |delay: Duration| Instant::now() + delay;
+    let at = |delay: Duration| clock::instant() + delay;
     match next {
         Next::Settled(look_again) => {
             memory.attempts = 0;
@@ -149,11 +149,11 @@ async fn tell(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory
         Ok(Written::Unchanged | Written::Done | Written::NoSubresource) => memory.report.attempts = 0,
         Err(error) => {
             let retry = if error.is_forbidden() || error.is_invalid() { Retry::Blocked } else { Retry::Passing };
-            if memory.report.attempts == 0 {
+            if memory.report.attempts == 0 && !error.is_unreachable() {
                 tracing::warn!(namespace = %parent.id.namespace, name = %parent.id.name, "no status: {error}");
             }
             if let Some(delay) = retry.delay(memory.report.attempts) {
-                host.queue.add_at(key.clone(), Lane::Report, Instant::now() + delay);
+                host.queue.add_at(key.clone(), Lane::Report, clock::instant() + delay);
             }
             memory.report.attempts = memory.report.attempts.saturating_add(1);
         }

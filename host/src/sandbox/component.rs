@@ -2,6 +2,7 @@
 //! linked once, instantiated for each call.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::compiler;
 use super::contract::{self, Guest};
@@ -20,6 +21,8 @@ struct Inner {
     limits: PluginLimits,
     guest: Guest,
     hooks: Hooks,
+    /// Calls until a quick one is tried again.
+    rest: AtomicU32,
 }
 
 impl std::fmt::Debug for Component {
@@ -38,7 +41,7 @@ impl Engine {
         if let (Ok(Err(misfit)), _) = store::call(self, &limits, |store| guest.fits(store)) {
             return Err(LoadError::ArtifactInvalid(misfit));
         }
-        Ok(Component { inner: Arc::new(Inner { engine: self.clone(), limits, guest, hooks }) })
+        Ok(Component { inner: Arc::new(Inner { engine: self.clone(), limits, guest, hooks, rest: AtomicU32::new(0) }) })
     }
 }
 
@@ -46,13 +49,33 @@ impl Engine {
 
 impl Component {
     pub fn describe(&self) -> (Result<Manifest, CallError>, Usage) {
-        let Inner { engine, limits, guest, hooks: _ } = &*self.inner;
+        let Inner { engine, limits, guest, hooks: _, rest: _ } = &*self.inner;
         store::call(engine, limits, |store| guest.describe(store))
     }
 
     pub fn render(&self, request: &Request) -> (Result<Rendered, CallError>, Usage) {
-        let Inner { engine, limits, guest, hooks: _ } = &*self.inner;
+        let Inner { engine, limits, guest, hooks: _, rest: _ } = &*self.inner;
         store::call(engine, limits, |store| guest.render(store, request))
+    }
+
+    /// For a thread that others wait for: within little fuel and time. `None` where the guest wants more, now or lately;
+    /// then it is as if it had not been called, and `render` on another thread has all its limits.
+    pub fn render_quickly(&self, request: &Request) -> Option<(Result<Rendered, CallError>, Usage)> {
+        let Inner { engine, limits, guest, hooks: _, rest } = &*self.inner;
+        if rest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+            return None;
+        }
+        let quick = PluginLimits {
+            fuel: limits.fuel.min(limits::QUICK_FUEL),
+            wall_milliseconds: limits.wall_milliseconds.min(limits::QUICK_MILLISECONDS),
+            ..*limits
+        };
+        let (result, usage) = store::call(engine, &quick, |store| guest.render(store, request));
+        let stopped = matches!(result, Err(CallError::OutOfFuel { .. } | CallError::Timeout { .. }));
+        if stopped || usage.wall > quick.wall() {
+            rest.store(limits::QUICK_REST, Ordering::Relaxed);
+        }
+        (!stopped).then_some((result, usage))
     }
 
     /// The version of the contract that it is called by.

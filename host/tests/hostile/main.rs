@@ -9,7 +9,7 @@ mod guest;
 use std::time::{Duration, Instant};
 
 use cases::{Case, Stopped};
-use guest::{Guest, Result};
+use guest::{Guest, Result, ZEROS};
 use keelson::limits::{self, PluginLimits};
 use keelson::sandbox::{CallError, Children, Compiler, Component, Engine, Hooks, Request};
 
@@ -117,6 +117,35 @@ fn a_healthy_one_stays_within_its_limits() {
     assert!((1..10_000).contains(&usage.fuel), "{}", usage.fuel);
     assert!(usage.log.is_empty());
     assert_eq!((component.contract_version(), component.hooks().finalizer), ("0.1.0", false));
+}
+
+#[test]
+fn a_quick_call_holds_nobody_up() {
+    let engine = Engine::new(1).unwrap();
+    let quick =
+        || load(&engine, &Guest::default()).render_quickly(&request()).is_some_and(|(result, _)| result.is_ok());
+    assert!((0..3).any(|_| quick()), "on a busy machine a tick may strike in between");
+
+    let times = |n: u32, body: &str| {
+        format!(
+            "(i32.store (i32.const {ZEROS}) (i32.const {n})) (loop $l {body}
+               (i32.store (i32.const {ZEROS}) (i32.sub (i32.load (i32.const {ZEROS})) (i32.const 1)))
+               (br_if $l (i32.load (i32.const {ZEROS}))))"
+        )
+    };
+    let fill = format!("(memory.fill (i32.const {}) (i32.const 1) (i32.const 2000000))", ZEROS + 8);
+    for long in [times(1_000_000, ""), times(1_000, &fill)] {
+        let mut guest = Guest::default();
+        guest.render = long;
+        let limits = PluginLimits { fuel: u64::MAX, wall_milliseconds: 60_000, ..PluginLimits::default() };
+        let long = engine.compile(&guest.component(), limits).unwrap();
+        let start = Instant::now();
+        assert!(long.render_quickly(&request()).is_none());
+        late(start).unwrap();
+        let (rendered, _) = long.render(&request());
+        assert!(rendered.is_ok(), "it has all its limits elsewhere: {:?}", rendered.err());
+        assert!(long.render_quickly(&request()).is_none(), "it is not tried again soon");
+    }
 }
 
 #[test]

@@ -8,18 +8,42 @@
 //! that a later rendering can take it away again. Two writes, and only after an
 //! apply was refused.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
-use super::children::Child;
-use super::fields;
-use super::host::Host;
-use super::own::Owned;
+use super::send::{Done, remember, send, stands_as_rendered};
 use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
 use crate::names;
+use crate::object::children::Child;
+use crate::object::fields;
+use crate::object::host::Host;
+use crate::object::own::Owned;
+
+/// Whether the refusal may be due to what others put into a list of ours: what
+/// is rendered is what stood there before.
+pub(crate) fn replaced_list(known: &Child, child: &Owned) -> Option<Value> {
+    let owned = serde_json::from_str(known.owned_fields.as_deref()?).ok()?;
+    list(child.object(), &owned).filter(|_| known.hash.as_deref() == Some(&**child.hash()))
+}
+
+pub(crate) async fn put_back(
+    host: &Host,
+    child: &Owned,
+    known: &Child,
+    patch: Value,
+) -> Result<(Done, Arc<Child>), ApiError> {
+    let answer = replace(host, child, known, patch).await?;
+    let record = remember(host, child, &answer)?;
+    if stands_as_rendered(&record, child) {
+        return Ok((Done::Changed, record));
+    }
+    Ok((Done::Changed, send(host, child, "uid", &known.uid).await?))
+}
 
 /// The merge patch that replaces the list; none where nothing was taken out of
 /// one. `owned` is our `fieldsV1`.
-pub(crate) fn list(rendered: &Map<String, Value>, owned: &Map<String, Value>) -> Option<Value> {
+fn list(rendered: &Map<String, Value>, owned: &Map<String, Value>) -> Option<Value> {
     let lost = fields::lost(rendered, owned)?;
     let names: Vec<String> = lost.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
     // Who owns and who finalizes is nobody's to overwrite.
@@ -38,7 +62,7 @@ pub(crate) fn list(rendered: &Map<String, Value>, owned: &Map<String, Value>) ->
 }
 
 /// Sends it, and returns the object's text as it then stands.
-pub(crate) async fn put_back(host: &Host, child: &Owned, known: &Child, mut patch: Value) -> Result<Vec<u8>, ApiError> {
+async fn replace(host: &Host, child: &Owned, known: &Child, mut patch: Value) -> Result<Vec<u8>, ApiError> {
     let (resource, id) = (child.resource(), child.id());
     let send = async |patch: &Value| {
         let body = serde_json::to_vec(patch).unwrap_or_default();

@@ -1,0 +1,80 @@
+//! Makes a child that is not known to be there, and finds out whose it is if it
+//! is there nevertheless.
+
+use std::sync::Arc;
+
+use super::error::{ApplyError, refused, title};
+use super::send::{Done, send, stands_as_rendered};
+use crate::cluster::meta::{ManagedFields, Owner};
+use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
+use crate::names;
+use crate::object::children::Child;
+use crate::object::host::Host;
+use crate::object::own::Owned;
+use crate::object::parents::Parent;
+
+/// Makes it if there is none of its name; what is there is never overwritten.
+pub(crate) async fn create(host: &Host, parent: &Parent, child: &Owned) -> Result<(Done, Arc<Child>), ApplyError> {
+    match send(host, child, "resourceVersion", "1").await {
+        Ok(record) => Ok((Done::Made, record)),
+        Err(error) if error.is_conflict() => stands_in_the_way(host, parent, child).await,
+        Err(error) => Err(refused(child, error)),
+    }
+}
+
+/// Something of that name is there: ours without its label, going, or foreign.
+pub(crate) async fn stands_in_the_way(
+    host: &Host,
+    parent: &Parent,
+    child: &Owned,
+) -> Result<(Done, Arc<Child>), ApplyError> {
+    let answer = host.api.get(child.resource(), Some(&child.id().namespace), &child.id().name).await;
+    let bytes = answer.map_err(|error| refused(child, error))?;
+    let there = ObjectView::from_slice(&bytes).map_err(|error| {
+        refused(child, ApiError::new(format!("get {}", title(child)), ApiErrorKind::Decode(error.to_string())))
+    })?;
+    let owned = there.owners.iter().any(|owner| *owner.uid == *parent.id.uid);
+    if there.deletion {
+        return Err(ApplyError::Going { child: title(child) });
+    }
+    if owned || is_orphan_of_ours(&there, parent) {
+        if let Some(record) = host.kinds.reduce(child.id().kind, &there)
+            && stands_as_rendered(&record, child)
+        {
+            let record = Arc::new(record);
+            host.children.put(Arc::clone(&record));
+            return Ok((Done::Unchanged, record));
+        }
+        let record = send(host, child, "uid", &there.uid).await.map_err(|error| refused(child, error))?;
+        return Ok((Done::Changed, record));
+    }
+    match there.controller() {
+        Some(owner) if is_earlier_self(owner, parent) => {
+            Err(ApplyError::Stale { child: title(child), owner: owner.kind.to_string() })
+        }
+        Some(owner) => {
+            Err(ApplyError::NameConflict { child: title(child), owner: format!("{} {}", owner.kind, owner.name) })
+        }
+        None => Err(ApplyError::NameConflict { child: title(child), owner: "nobody that this host knows".to_owned() }),
+    }
+}
+
+/// By owner, or made by us and without an owner for now (somebody took the reference away).
+pub(crate) fn is_ours(known: &Child, parent: &Parent) -> bool {
+    known.is_owned_by(&parent.id.uid) || (known.owners.is_empty() && known.owned_fields.is_some())
+}
+
+pub(crate) fn is_orphan_of_ours(there: &ObjectView<'_>, parent: &Parent) -> bool {
+    let ours = |entry: &ManagedFields<'_>| entry.manager == names::FIELD_MANAGER && entry.operation == "Apply";
+    there.owners.is_empty()
+        && there.labels.get(names::INSTANCE_LABEL).is_some_and(|uid| **uid == *parent.id.uid)
+        && there.managed_fields().unwrap_or_default().iter().any(ours)
+}
+
+pub(crate) fn is_earlier_self(owner: &Owner<'_>, parent: &Parent) -> bool {
+    let group = |api_version: &str| api_version.rsplit_once('/').map(|(group, _)| group.to_owned());
+    owner.kind == parent.id.kind
+        && owner.name == parent.id.name
+        && owner.uid != parent.id.uid
+        && group(&owner.api_version) == group(&parent.id.api_version)
+}

@@ -1,0 +1,183 @@
+//! What ended a walk early, and what that means: the reason that users see,
+//! what metrics count, and when it is tried again. Decided here for all steps.
+
+use std::time::Duration;
+
+use super::gather::Gathered;
+use super::memory::{Memory, News, Stop};
+use super::outcome::Outcome;
+use super::parents::{Named, Parent};
+use super::retry::Retry;
+use super::{apply, dispatch, gather, own, refusal, render, secrets, status};
+use crate::check::Violation;
+use crate::clock;
+use crate::limits::STALE_CHILD_GRACE;
+use crate::sandbox::model::CallError;
+
+/// What ended a walk, one variant a step.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WalkError {
+    #[error(transparent)]
+    Dispatch(#[from] dispatch::DispatchError),
+    #[error(transparent)]
+    Gather(#[from] gather::GatherError),
+    #[error("{}", render::message(error, plugin))]
+    Render { plugin: String, error: CallError },
+    #[error("plugin {plugin} hangs with other objects; this one waits for its turn")]
+    Busy { plugin: String, again: Duration },
+    #[error(transparent)]
+    Check(#[from] Violation),
+    #[error(transparent)]
+    Own(#[from] own::OwnError),
+    #[error(transparent)]
+    Secrets(#[from] secrets::SecretError),
+    #[error("{}", errors.message())]
+    Apply { errors: apply::ApplyErrors },
+    #[error(transparent)]
+    Prune(#[from] refusal::Refusal),
+}
+
+/// Turns an error into what is remembered, said and tried again.
+pub(crate) fn stop(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, error: &WalkError) -> Stop {
+    memory.first |= parent.recorded().is_empty();
+    let stop = Stop {
+        reason: error.reason(memory),
+        message: error.to_string(),
+        retry: error.retry(),
+        children: error.standing(),
+    };
+    let same = memory.failing.as_ref() == Some(&stop.reason);
+    memory.attempts = if same { memory.attempts.saturating_add(1) } else { 0 };
+    memory.failing = Some(stop.reason.clone());
+    memory.settled = None;
+    if error.is_quiet(memory) {
+        return stop;
+    }
+    if error.is_waiting() && stop.reason == "WaitingForDeletion" {
+        *outcome = Some(Outcome::Waiting(stop.clone()));
+        return stop;
+    }
+    if !status::says(parent, &stop) {
+        memory.report.news.push(News {
+            warning: true,
+            reason: stop.reason.clone(),
+            action: error.step(),
+            note: stop.message.clone(),
+            occurrence: parent.generation.to_string(),
+        });
+    }
+    *outcome = Some(Outcome::Stopped(stop.clone()));
+    stop
+}
+
+/// What is known of the object as it is now stays; of another generation, or where nothing is, it is said to wait.
+pub(crate) fn put_off(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, busy: &WalkError) {
+    memory.first |= parent.recorded().is_empty();
+    let observed = parent.status.fields().get("observedGeneration").and_then(serde_json::Value::as_i64);
+    if outcome.is_none() || observed != Some(parent.generation) {
+        *outcome = Some(Outcome::Waiting(Stop {
+            reason: "PluginBusy".to_owned(),
+            message: busy.to_string(),
+            retry: Retry::Passing,
+            children: Vec::new(),
+        }));
+    }
+}
+
+impl Memory {
+    /// The same request can only be refused again.
+    pub(crate) fn refuse(&mut self, error: &WalkError, gathered: &Gathered) {
+        if error.retry() == Retry::Permanent {
+            self.refused = Some(gathered.fingerprint);
+        }
+    }
+}
+
+// === impl WalkError ===
+
+impl WalkError {
+    fn step(&self) -> &'static str {
+        match self {
+            Self::Dispatch(_) => "Dispatch",
+            Self::Gather(_) => "Gather",
+            Self::Render { .. } | Self::Busy { .. } => "Render",
+            Self::Check(_) => "Check",
+            Self::Secrets(_) => "Secrets",
+            Self::Own(_) => "Own",
+            Self::Apply { .. } => "Apply",
+            Self::Prune(_) => "Prune",
+        }
+    }
+
+    /// What users see as the reason of Ready.
+    fn reason(&self, memory: &mut Memory) -> String {
+        match self {
+            Self::Dispatch(error) => error.reason().to_owned(),
+            Self::Gather(error) => error.reason().to_owned(),
+            Self::Render { error, .. } => error.reason().to_owned(),
+            Self::Busy { .. } => "PluginBusy".to_owned(),
+            Self::Check(violation) => violation.reason().to_owned(),
+            Self::Secrets(error) => error.reason().to_owned(),
+            Self::Own(_) => "KindMissing".to_owned(),
+            Self::Apply { errors } => {
+                let since = *memory.stale_since.get_or_insert_with(clock::instant);
+                let patient = clock::since(since) < STALE_CHILD_GRACE;
+                errors.reason(patient).to_owned()
+            }
+            Self::Prune(error) => error.reason().to_owned(),
+        }
+    }
+
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Dispatch(error) => error.retry(),
+            Self::Gather(error) => error.retry(),
+            Self::Render { error, .. } => render::retry(error),
+            Self::Busy { .. } => Retry::Passing,
+            Self::Check(_) => Retry::Permanent,
+            Self::Secrets(error) => error.retry(),
+            Self::Own(_) => Retry::Blocked,
+            Self::Apply { errors } => errors.retry(),
+            Self::Prune(error) => error.retry(),
+        }
+    }
+
+    /// Children that stand nevertheless.
+    fn standing(&self) -> Vec<Named> {
+        match self {
+            Self::Apply { errors } => errors.standing.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether it passes by itself so soon that nobody needs to hear of it.
+    fn is_quiet(&self, memory: &Memory) -> bool {
+        match self.refusal() {
+            // The way to the server is the host's matter: its readiness, log and metrics tell it, once.
+            Some(refusal) if refusal.error.is_unreachable() => return true,
+            // A server that starts refuses everybody until it has read its roles.
+            Some(refusal) if refusal.error.is_without_right() && memory.attempts < 2 => return true,
+            _ => {}
+        }
+        match self {
+            Self::Gather(gather::GatherError::Unfilled { .. }) => true,
+            // It has taken its time already.
+            Self::Render { error: CallError::Timeout { .. }, .. } => memory.attempts < 1,
+            _ => self.retry() == Retry::Passing && memory.attempts < 3,
+        }
+    }
+
+    /// What the server said, where a call ended the walk.
+    fn refusal(&self) -> Option<&refusal::Refusal> {
+        match self {
+            Self::Secrets(error) => error.refusal(),
+            Self::Apply { errors } => errors.refusal(),
+            Self::Prune(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    fn is_waiting(&self) -> bool {
+        matches!(self, Self::Apply { .. } | Self::Secrets(secrets::SecretError::Going { .. }))
+    }
+}
