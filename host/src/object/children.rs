@@ -345,7 +345,7 @@ mod tests {
             name: "Pod".into(),
             observe: HashMap::new(),
         };
-        let owned_by = |owners: serde_json::Value| {
+        let owned_by = |owners: Value| {
             let pod = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1",
                 "labels": {names::INSTANCE_LABEL: "parent"}, "ownerReferences": owners}});
             reduction.reduce(&ObjectView::parse(&pod.to_string()).unwrap()).is_some()
