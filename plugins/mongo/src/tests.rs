@@ -391,6 +391,20 @@ fn a_configuration_is_refused_where_there_is_none() {
 }
 
 #[test]
+fn the_reasons_are_documented() {
+    let table = include_str!("../../../docs/reasons.md");
+    let plan = include_str!("../../database/src/plan.rs");
+    let upgrade = include_str!("../../database/src/upgrade.rs");
+    for reason in ["VersionNotAllowed", "DataVersionUnknown", "StorageMissing", "Upgrading", "UpgradeNeedsAction"] {
+        assert!(table.contains(&format!("* `{reason}`")), "{reason} is not in docs/reasons.md");
+        assert!(
+            [plan, upgrade].iter().any(|code| code.contains(&format!("\"{reason}\""))),
+            "{reason} is given nowhere"
+        );
+    }
+}
+
+#[test]
 fn the_crd_takes_the_versions_that_there_are() {
     let versions: Vec<String> = crate::MONGO.steps.iter().map(|(version, _)| format!("'{version}'")).collect();
     assert!(CRD.contains(&format!("self.version in [{}]", versions.join(", "))), "{versions:?}");
