@@ -27,6 +27,8 @@ mod hostile;
 mod wire;
 mod crowd;
 mod chaos;
+mod levers;
+mod upgrades;
 
 use std::process::ExitCode;
 
@@ -130,5 +132,18 @@ fn main() -> ExitCode {
         private!(crowd::case_40_a_crowd_stays_within_the_shipped_memory_limit, crowd::bare()).within(seconds(900)),
         private!(crowd::case_81_the_last_node_port_is_told_and_heals, crowd::bare()).within(seconds(300)),
         private!(chaos::nothing_is_lost_whatever_fails).within(seconds(900)),
+        shared!(levers::levers_reach_pod_and_service),
+        shared!(levers::a_service_becomes_internal_and_is_opened_again),
+        shared!(levers::case_16_a_node_port_that_is_taken_is_told).within(seconds(180)),
+        shared!(levers::case_26_pods_comply_with_a_restricted_namespace),
+        shared!(levers::case_26_violations_are_told_in_the_servers_words).within(seconds(180)),
+        shared!(levers::a_spec_that_cannot_be_is_refused_at_admission),
+        shared!(levers::storage_and_credentials_are_not_taken_back),
+        shared!(levers::every_field_is_explained),
+        shared!(upgrades::mongo_moves_step_by_step).within(seconds(300)),
+        shared!(upgrades::a_step_goes_on_under_another_host).within(seconds(180)),
+        shared!(upgrades::a_job_that_fails_says_what_to_do).within(seconds(180)),
+        shared!(upgrades::mysql_moves_when_the_new_server_is_ready).within(seconds(180)),
+        shared!(upgrades::without_storage_any_version_may_run),
     ])
 }

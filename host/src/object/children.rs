@@ -73,9 +73,15 @@ struct Inner {
 // === impl Reduction ===
 
 impl Reduction {
-    /// Cuts an object down. `None` where what makes a child is missing.
+    /// Cuts an object down. `None` where what makes a child is missing, and for
+    /// what a child has made in turn: the Pod of a Job carries our label by its
+    /// template, and is looked after by the Job's own controller.
     pub(crate) fn reduce(&self, object: &ObjectView<'_>) -> Option<Child> {
         let label = |name: &str| object.labels.get(name).map(|value| &**value);
+        let instance = label(names::INSTANCE_LABEL)?;
+        if object.controller().is_some_and(|owner| *owner.uid != *instance) {
+            return None;
+        }
         let text = |name: &str| object.fields.get(name).map(|raw| raw.get());
         let pointers = label(names::PLUGIN_LABEL).and_then(|plugin| self.observe.get(plugin));
         Some(Child {
@@ -83,7 +89,7 @@ impl Reduction {
             uid: (*object.uid).into(),
             resource_version: object.resource_version.parse().unwrap_or(0),
             created: object.creation_timestamp.as_deref().and_then(clock::seconds).unwrap_or(0),
-            instance: label(names::INSTANCE_LABEL)?.into(),
+            instance: instance.into(),
             owners: object.owners.iter().map(|owner| (*owner.uid).into()).collect(),
             going: object.deletion,
             hash: object.annotations.get(names::HASH_ANNOTATION).map(|hash| (**hash).into()),
@@ -351,6 +357,26 @@ mod tests {
         assert_eq!(woken, vec!["p".into(), "q".into()]);
         assert!(children.of("p").is_empty());
         assert_eq!(children.of("q").len(), 1);
+    }
+
+    #[test]
+    fn what_a_child_makes_is_no_child() {
+        let reduction = Reduction {
+            kind: 0,
+            group: String::new(),
+            api_version: "v1".into(),
+            name: "Pod".into(),
+            observe: HashMap::new(),
+        };
+        let owned_by = |owners: Value| {
+            let pod = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1",
+                "labels": {names::INSTANCE_LABEL: "parent"}, "ownerReferences": owners}});
+            reduction.reduce(&ObjectView::parse(&pod.to_string()).unwrap()).is_some()
+        };
+        let owner = |uid: &str| json!({"apiVersion": "v1", "kind": "X", "name": "x", "uid": uid, "controller": true});
+        assert!(owned_by(json!([owner("parent")])));
+        assert!(owned_by(json!([])), "kept, or robbed of its owner");
+        assert!(!owned_by(json!([owner("job")])));
     }
 
     #[test]
