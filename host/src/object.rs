@@ -16,20 +16,25 @@ mod data;
 mod record;
 mod fields;
 mod readiness;
+mod failed;
 mod queue;
 mod children;
 mod parents;
 mod kinds;
 mod slots;
-mod host;
+mod refusal;
+mod fight;
+mod tries;
 mod memory;
+mod host;
 mod watch;
 mod dispatch;
 mod gather;
 mod render;
-mod refusal;
 mod words;
 mod kept;
+mod in_place;
+mod strategy;
 mod own;
 mod secrets;
 mod apply;
@@ -50,9 +55,18 @@ use tokio::task::JoinSet;
 pub use host::{Host, Unmet};
 
 /// Starts the watches and the workers; all end with the set.
+///
+/// After [`stand_by`] too: everything is listed once more before an object is
+/// walked, for a cache that lags behind the last leader's writes would have
+/// them undone.
 pub fn start(host: &Arc<Host>, workers: usize) -> JoinSet<()> {
     let mut tasks = watch::start(host);
     vigil::start(host, &mut tasks);
     worker::start(host, workers, &mut tasks);
     tasks
+}
+
+/// Watches, and does nothing: the caches are warm when this host comes to lead.
+pub fn stand_by(host: &Arc<Host>) -> JoinSet<()> {
+    watch::start(host)
 }

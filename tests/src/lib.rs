@@ -31,6 +31,7 @@ mod cluster;
 mod case;
 mod quiet;
 mod host;
+mod election;
 mod metrics;
 pub mod probe;
 mod proxy;
@@ -39,15 +40,16 @@ mod runner;
 pub use audit::{Call, Calls};
 pub use case::{Case, Recording};
 pub use cluster::{Cluster, Events, Install, Options, watch};
+pub use election::Rival;
 pub use host::{HOST_ACCOUNT, HOST_USER, Host, HostBuilder};
 pub use metrics::{Metrics, get as http_get};
 pub use object::{
-    CLAIM, CONFIG_MAP, Condition, DATABASE, DEPLOYMENT, ENDPOINT_SLICE, EVENT, Kind, NAMESPACE, Object, POD, SECRET,
-    SERVICE, STORAGE_CLASS, VOLUME,
+    CLAIM, CONFIG_MAP, Condition, DATABASE, DEPLOYMENT, ENDPOINT_SLICE, EVENT, Kind, LEASE, NAMESPACE, Object, POD,
+    SECRET, SERVICE, STORAGE_CLASS, VOLUME,
 };
 pub use paths::{binary, guests, plugins, repository, state, sweep};
 pub use probe::Probe;
-pub use proxy::{Fault, FaultProxy, Match};
+pub use proxy::{Fault, FaultProxy, Late, Match};
 pub use runner::{Test, run};
 
 /// What a test returns; the error is shown with its causes.

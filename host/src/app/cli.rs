@@ -1,13 +1,19 @@
 //! Flags, environment and exit codes.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use jiff::SignedDuration;
 
 use crate::check::syntax;
+use crate::cluster::Terms;
 use crate::limits;
+use crate::names;
 
 /// How a command ends. Also in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +97,32 @@ pub struct RunArgs {
     /// Namespaces to serve, with commas between; empty is all.
     #[arg(long, value_name = "NAMES", env = "WATCH_NAMESPACE", default_value = "", value_parser = namespaces)]
     pub watch_namespace: Namespaces,
+    #[command(flatten)]
+    pub election: ElectionArgs,
+}
+
+/// For more than one replica.
+#[derive(Clone, Debug, Args)]
+pub struct ElectionArgs {
+    /// Write only while this host holds a Lease, so that of several hosts one works and the others stand by.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        default_value_t = false, action = ArgAction::Set)]
+    pub leader_elect: bool,
+    /// Namespace of the Lease; the host's own if not given.
+    #[arg(long, value_name = "NAME")]
+    pub leader_elect_namespace: Option<String>,
+    /// Name of the Lease. Hosts that serve the same objects need the same, hosts of other objects another.
+    #[arg(long, value_name = "NAME", default_value = names::LEASE)]
+    pub leader_elect_name: String,
+    /// How long a standby waits for a leader that says nothing more.
+    #[arg(long, value_name = "TIME", default_value_t = Span(limits::LEASE_DURATION))]
+    pub leader_elect_lease_duration: Span,
+    /// A leader that could not renew its Lease for this long ends; less than the Lease's duration.
+    #[arg(long, value_name = "TIME", default_value_t = Span(limits::LEASE_RENEW_DEADLINE))]
+    pub leader_elect_renew_deadline: Span,
+    /// Time between two renewals, and between two looks of a standby.
+    #[arg(long, value_name = "TIME", default_value_t = Span(limits::LEASE_RETRY))]
+    pub leader_elect_retry_period: Span,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -117,6 +149,10 @@ pub enum LogFormat {
     Json,
 }
 
+/// A time with its unit: `15s`, `1m30s`, `500ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
 /// `WATCH_NAMESPACE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Namespaces {
@@ -134,6 +170,31 @@ impl Namespaces {
             Self::All => Vec::new(),
             Self::These(names) => names,
         }
+    }
+}
+
+impl ElectionArgs {
+    /// None where there is no election.
+    pub fn terms(&self) -> Result<Option<Terms>, String> {
+        let Span(lease) = self.leader_elect_lease_duration;
+        let Span(renew) = self.leader_elect_renew_deadline;
+        let Span(retry) = self.leader_elect_retry_period;
+        self.leader_elect.then(|| Terms::new(lease, renew, retry)).transpose()
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let span: SignedDuration = text.parse().map_err(|error| format!("{error}; wanted is a time such as 15s"))?;
+        Duration::try_from(span).map(Self).map_err(|_| "a time cannot be negative".to_owned())
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
     }
 }
 
@@ -169,6 +230,25 @@ mod tests {
     #[test]
     fn flags_hold_together() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn an_election_has_times_that_fit() {
+        let terms = |flags: &[&str]| {
+            let cli = Cli::try_parse_from([&["keelson", "run", "--plugins", "p"], flags].concat()).unwrap();
+            let Command::Run(args) = cli.command else { panic!("not run") };
+            args.election.terms()
+        };
+        assert_eq!(terms(&[]), Ok(None));
+        assert_eq!(terms(&["--leader-elect=false"]), Ok(None));
+        let [lease, renew, retry] = [15, 10, 2].map(Duration::from_secs);
+        assert_eq!(terms(&["--leader-elect"]), Ok(Some(Terms::new(lease, renew, retry).unwrap())));
+        let words = terms(&["--leader-elect", "--leader-elect-renew-deadline", "20s"]).unwrap_err();
+        assert!(words.contains("15s") && words.contains("20s"), "{words}");
+        assert!(terms(&["--leader-elect", "--leader-elect-lease-duration", "11500ms"]).is_err());
+        assert!(terms(&["--leader-elect", "--leader-elect-retry-period", "6s"]).is_err());
+        assert!("-1s".parse::<Span>().is_err() && "15".parse::<Span>().is_err());
+        assert_eq!("1m30s".parse::<Span>(), Ok(Span(Duration::from_secs(90))));
     }
 
     #[test]

@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
 
 use super::children::{ChildId, Children};
 use super::kinds::{Kind, Kinds, State};
+use super::memory::hash_of;
 use super::parents::{Parent, ParentKey, Parents};
 use super::queue::{Lane, Queue};
 use super::slots::Slots;
@@ -170,8 +170,8 @@ impl Host {
     }
 
     /// Takes over what a status write answered, so that its event wakes
-    /// nobody. Returns the status as it now stands.
-    pub(crate) fn wrote_parent(&self, key: &ParentKey, answer: &[u8]) -> Result<Map<String, Value>, ApiError> {
+    /// nobody. Returns a hash of the status as it now stands.
+    pub(crate) fn wrote_parent(&self, key: &ParentKey, answer: &[u8]) -> Result<u64, ApiError> {
         let decode =
             |error: String| ApiError::new(format!("apply status of {}", key.name), ApiErrorKind::Decode(error));
         let view = ObjectView::from_slice(answer).map_err(|error| decode(error.to_string()))?;
@@ -179,7 +179,7 @@ impl Host {
             self.kinds.parents.get(key.kind).ok_or_else(|| decode("of a kind that is not watched".to_owned()))?;
         let parent =
             Parent::reduce(&view, &kind.api_version(), &kind.kind).map_err(|error| decode(error.to_string()))?;
-        let status = parent.status.clone();
+        let status = hash_of(&parent.status);
         if self.parents.put_own(key, parent) {
             self.queue.add(key.clone(), Lane::Walk);
         }

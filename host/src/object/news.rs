@@ -4,6 +4,7 @@ use super::apply::Applied;
 use super::memory::{Memory, News};
 use super::parents::Named;
 use super::prune::Pruned;
+use super::tries::{REPLACED_BY_EDIT, Tries, Why};
 use super::words;
 use crate::clock;
 use crate::names;
@@ -20,6 +21,25 @@ pub(crate) fn taken(found: &[Named], adopted: &[Named]) -> Vec<News> {
     let found =
         found.iter().map(|child| say("DataFound", "found again, kept from an earlier object of this name", child));
     found.chain(adopted.iter().map(|child| say("Adopted", "taken over, as the annotation says", child))).collect()
+}
+
+/// Children that were deleted to be made anew.
+pub(crate) fn replaced(tries: &mut Tries) -> Vec<News> {
+    let news = std::mem::take(&mut tries.news);
+    let say = |(child, Why { reason, message, cause }): (String, Why)| {
+        let edited = cause == REPLACED_BY_EDIT;
+        News {
+            warning: !edited,
+            reason: "Replaced".to_owned(),
+            action: "Replace",
+            note: format!(
+                "{child} is made anew: {}{message}",
+                if edited { String::new() } else { format!("{reason}: ") }
+            ),
+            occurrence: clock::now().to_string(),
+        }
+    };
+    news.into_iter().map(say).collect()
 }
 
 /// What was made, said once all of it stands.

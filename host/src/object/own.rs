@@ -5,19 +5,19 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
 use super::children::ChildId;
 use super::data;
 use super::host::Host;
+use super::in_place;
 use super::parents::{Named, Parent};
 use super::quantity;
 use super::record::Record;
+use super::strategy::{self, Policy};
 use crate::check::{self, CheckedChild};
 use crate::cluster::Resource;
 use crate::names;
-use crate::plugin::request;
-use crate::plugin::verify::hex;
+use crate::plugin::{Plugin, request};
 use crate::sandbox::model::Retention;
 
 /// Its kind went away between gather and here: the next walk says so.
@@ -34,6 +34,7 @@ pub(crate) struct Owned {
     /// With labels, owner reference and the hash annotation.
     object: Map<String, Value>,
     hash: Arc<str>,
+    policy: Policy,
     /// It is kept when its parent goes.
     retain: Option<Retention>,
 }
@@ -76,9 +77,9 @@ impl Owned {
         if let Some(storage) = object.get_mut("spec").and_then(|spec| spec.pointer_mut("/resources/requests/storage")) {
             *storage = there.into();
         }
-        let Self { id, resource, object: _, hash, retain } = self;
+        let Self { id, resource, object: _, hash, policy, retain } = self;
         let (id, resource, hash, retain) = (id.clone(), Arc::clone(resource), Arc::clone(hash), retain.clone());
-        Self { id, resource, object, hash, retain }
+        Self { id, resource, object, hash, policy: *policy, retain }
     }
     /// Whether it puts a claim of this name into a Pod.
     pub(crate) fn mounts(&self, claim: &str) -> bool {
@@ -92,6 +93,10 @@ impl Owned {
             }
         }
         self.object.values().any(|value| below(value, claim))
+    }
+    /// What is to be done where it cannot be changed.
+    pub(crate) fn policy(&self) -> Policy {
+        self.policy
     }
     pub(crate) fn named(&self) -> Named {
         Named {
@@ -116,7 +121,7 @@ pub(crate) fn all(
     host: &Host,
     children: Vec<CheckedChild>,
     parent: &Parent,
-    plugin: &str,
+    plugin: &Plugin,
     credentials: &[&str],
 ) -> Result<Vec<Owned>, OwnError> {
     let credentials = credentials.join(",");
@@ -139,9 +144,10 @@ fn own(
     kind: usize,
     resource: Arc<Resource>,
     parent: &check::Parent,
-    plugin: &str,
+    plugin: &Plugin,
     credentials: &str,
 ) -> Owned {
+    let policy = strategy::policy(&plugin.strategies, &child);
     let retain = child.retain().cloned();
     let child_kind = child.kind().clone();
     let name: Box<str> = child.name().into();
@@ -154,7 +160,7 @@ fn own(
     // The garbage collector takes what has an owner, and no more.
     match &retain {
         Some(retention) => {
-            let record = Record::new(parent, plugin, retention);
+            let record = Record::new(parent, &plugin.name, retention);
             let entries = record.annotations().map(|(name, value)| (name.to_owned(), value.into()));
             annotations(metadata).extend(entries);
         }
@@ -167,12 +173,13 @@ fn own(
         annotations(metadata).insert(names::CREDENTIALS_ANNOTATION.to_owned(), credentials.into());
     }
     let labels = labels(metadata);
-    for (label, value) in request::labels(plugin, parent) {
+    for (label, value) in request::labels(&plugin.name, parent) {
         labels.insert(label.to_owned(), value.into());
     }
-    let hash = hash(&object);
+    let hash: Arc<str> = in_place::hash(&resource.group, &resource.kind, &object).into();
     annotations(self::metadata(&mut object)).insert(names::HASH_ANNOTATION.to_owned(), (*hash).into());
-    Owned { id: ChildId { kind, namespace: parent.namespace.as_str().into(), name }, resource, object, hash, retain }
+    let id = ChildId { kind, namespace: parent.namespace.as_str().into(), name };
+    Owned { id, resource, object, hash, policy, retain }
 }
 
 pub(crate) fn owner_reference(parent: &check::Parent) -> Value {
@@ -180,15 +187,6 @@ pub(crate) fn owner_reference(parent: &check::Parent) -> Value {
         "apiVersion": parent.api_version, "kind": parent.kind, "name": parent.name, "uid": parent.uid,
         "controller": true, "blockOwnerDeletion": true,
     })
-}
-
-/// Keys are sorted in a `Map`, so equal values give equal text.
-fn hash(object: &Map<String, Value>) -> Arc<str> {
-    let text = serde_json::to_vec(object).unwrap_or_default();
-    // 24 digits of it: an annotation of every child.
-    let mut digits = hex(&Sha256::digest(text));
-    digits.truncate(24);
-    digits.into()
 }
 
 fn metadata(object: &mut Map<String, Value>) -> &mut Map<String, Value> {

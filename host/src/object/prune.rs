@@ -49,7 +49,7 @@ pub(crate) async fn prune(
         };
         one(host, parent, left, &mut pruned).await?;
     }
-    for named in parent.recorded().filter(|named| !applied.contains(named)) {
+    for named in parent.recorded().into_iter().filter(|named| !applied.contains(named)) {
         if let Some(left) = unwatched(host, parent, named, &mut pruned).await? {
             one(host, parent, left, &mut pruned).await?;
         }

@@ -14,8 +14,6 @@ mod users;
 mod mend;
 mod told;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 pub(crate) use self::error::SecretError;
 use self::error::refused;
 use self::mend::Mended;
@@ -27,7 +25,7 @@ pub(crate) use self::users::UserSecret;
 use super::gather::{self, is_anothers};
 use super::host::Host;
 use super::kept;
-use super::memory::{Memory, News};
+use super::memory::{Memory, News, hash_of};
 use super::parents::{Named, Parent, ParentKey};
 use super::words;
 use crate::cluster::ObjectView;
@@ -56,7 +54,7 @@ pub(crate) async fn keep(
     let users: Vec<UserSecret> =
         named_by(plugin, parent).into_iter().filter(|user| secrets.iter().all(|own| own.name != user.name)).collect();
     // Whoever changes the object may have changed its Secrets before.
-    let seen = hash(&parent.guest);
+    let seen = hash_of(&parent.guest);
     memory.secrets_unread |= memory.render_once || memory.secrets_of != seen;
     let wanted =
         |name: &String| secrets.iter().any(|own| own.name == *name) || users.iter().any(|user| user.name == *name);
@@ -112,8 +110,7 @@ async fn one(
         None => Ok(()),
     };
     // One that may be there is asked for; a new object's is made without asking first.
-    let known =
-        data.is_some() || memory.secrets.contains_key(name) || parent.recorded().any(|child| child == named(name));
+    let known = data.is_some() || memory.secrets.contains_key(name) || parent.recorded().contains(&named(name));
     let mut there = if known { read(host, parent, name).await? } else { None };
     if there.is_none() {
         lost(format!("Secret {name} with {}", keys(secret.keys.iter().map(|key| key.name.as_str()))))?;
@@ -260,10 +257,4 @@ fn tell(parent: &Parent, memory: &mut Memory) {
 fn keys<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     format!("{} {}", if names.len() == 1 { "key" } else { "keys" }, names.join(", "))
-}
-
-fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }

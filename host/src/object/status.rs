@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::children::Child;
 use super::host::Host;
-use super::memory::{Memory, Stop};
+use super::memory::{Memory, Stop, hash_of};
 use super::outcome::Outcome;
 use super::parents::{Named, Parent, ParentKey};
 use super::retry::Retry;
@@ -50,12 +50,18 @@ pub(crate) async fn write(
         return Ok(Written::NoSubresource);
     }
     let credentials = memory.credentials.clone().unwrap_or_else(|| secrets::standing(parent));
-    let desired = desired(parent, outcome, &host.children.of(&parent.id.uid), host.kinds.names(), credentials);
-    if stands(parent, &desired, memory) {
+    let there = parent.status.fields();
+    let children = host.children.of(&parent.id.uid);
+    let desired = desired(parent, &there, outcome, &children, host.kinds.names(), credentials);
+    let sent = hash_of(&Value::Object(desired.clone()).to_string());
+    // As the server answered to the same words last time: it may prune fields.
+    let same_words = memory.report.status == Some((sent, hash_of(&parent.status)));
+    let other_words = memory.report.status.is_some_and(|(last, _)| last != sent);
+    if same_words || stands(parent, &there, &desired, other_words) {
         memory.report.held_since = None;
         return Ok(Written::Unchanged);
     }
-    if let Some(until) = held(parent, &desired, memory, outcome) {
+    if let Some(until) = held(&there, &desired, memory, outcome) {
         return Ok(Written::Held(until));
     }
     let body = json!({
@@ -74,45 +80,43 @@ pub(crate) async fn write(
         Err(error) => return Err(error),
     };
     let status = host.wrote_parent(key, &answer)?;
-    memory.report.status = Some((desired, status));
+    memory.report.status = Some((sent, status));
     memory.report.held_since = None;
     Ok(Written::Done)
 }
 
-/// Whether what should stand there does: as the server answered to the same
-/// words last time (it may prune fields), or word for word.
-fn stands(parent: &Parent, desired: &Map<String, Value>, memory: &Memory) -> bool {
-    let same_words =
-        memory.report.status.as_ref().is_some_and(|(sent, answered)| sent == desired && *answered == parent.status);
-    // A condition of ours that is said no more.
+/// Whether what should stand there does, word for word. `other_words`: than were
+/// sent last, so that a condition which is there and not wanted may be ours.
+fn stands(parent: &Parent, there: &Map<String, Value>, desired: &Map<String, Value>, other_words: bool) -> bool {
     let is_over = |there: &Value| {
         let kind = there.get("type").and_then(Value::as_str).unwrap_or_default();
-        let sent = memory.report.status.as_ref().is_some_and(|(sent, _)| condition(sent, kind).is_some());
-        (sent || PASSING_CONDITIONS.contains(&kind)) && condition(desired, kind).is_none()
+        (other_words || PASSING_CONDITIONS.contains(&kind)) && condition(desired, kind).is_none()
     };
-    let word_for_word = || {
-        desired.iter().all(|(name, value)| match (name.as_str(), parent.status.get(name)) {
-            // Other managers may have conditions of their own in the list.
-            ("conditions", Some(Value::Array(there))) => {
-                let wanted = value.as_array().map(Vec::as_slice).unwrap_or_default();
-                wanted.iter().all(|condition| there.contains(condition)) && there.iter().all(|one| !is_over(one))
-            }
-            (_, there) => there == Some(value),
-        }) && parent.status_owned.iter().all(|name| desired.contains_key(name))
-    };
-    same_words || word_for_word()
+    desired.iter().all(|(name, value)| match (name.as_str(), there.get(name)) {
+        // Other managers may have conditions of their own in the list.
+        ("conditions", Some(Value::Array(there))) => {
+            let wanted = value.as_array().map(Vec::as_slice).unwrap_or_default();
+            wanted.iter().all(|condition| there.contains(condition)) && there.iter().all(|one| !is_over(one))
+        }
+        (_, there) => there == Some(value),
+    }) && parent.status_owned.iter().all(|name| desired.contains_key(name))
 }
 
 /// A first status is written at once, and so is every change of Ready; a step
 /// from one "not yet" to the next waits, since it mostly passes by itself.
-fn held(parent: &Parent, desired: &Map<String, Value>, memory: &mut Memory, outcome: &Outcome) -> Option<Instant> {
+fn held(
+    there: &Map<String, Value>,
+    desired: &Map<String, Value>,
+    memory: &mut Memory,
+    outcome: &Outcome,
+) -> Option<Instant> {
     let ready = |status: &Map<String, Value>| {
         condition(status, "Ready").and_then(|ready| Some(ready.get("status")?.as_str()?.to_owned()))
     };
     let generation = |status: &Map<String, Value>| status.get("observedGeneration").cloned();
-    let first = parent.status.is_empty() || generation(&parent.status) != generation(desired);
+    let first = there.is_empty() || generation(there) != generation(desired);
     let stopped = !matches!(outcome, Outcome::Applied(_));
-    if first || stopped || ready(&parent.status) != ready(desired) {
+    if first || stopped || ready(there) != ready(desired) {
         return None;
     }
     let since = *memory.report.held_since.get_or_insert_with(clock::instant);
@@ -130,7 +134,7 @@ fn condition<'a>(status: &'a Map<String, Value>, kind: &str) -> Option<&'a Value
 
 /// Whether the status says already what stopped a walk.
 pub(crate) fn says(parent: &Parent, stop: &Stop) -> bool {
-    condition(&parent.status, "Ready").is_some_and(|ready| {
+    condition(&parent.status.fields(), "Ready").is_some_and(|ready| {
         let says = |field: &str, text: &str| ready.get(field).is_some_and(|value| value == text);
         says("status", "False")
             && says("reason", &stop.reason)
@@ -141,6 +145,7 @@ pub(crate) fn says(parent: &Parent, stop: &Stop) -> bool {
 /// The whole status as it should stand.
 fn desired(
     parent: &Parent,
+    there: &Map<String, Value>,
     outcome: &Outcome,
     children: &[Arc<Child>],
     kinds: &[String],
@@ -167,7 +172,7 @@ fn desired(
             .status_owned
             .iter()
             .filter(|name| !HOST_FIELDS.contains(&name.as_str()))
-            .filter_map(|name| Some((name.clone(), parent.status.get(name)?.clone())))
+            .filter_map(|name| Some((name.clone(), there.get(name)?.clone())))
             .collect(),
     };
     let mut listed: Vec<Named> = match outcome {
@@ -175,7 +180,7 @@ fn desired(
         Outcome::Waiting(stop) | Outcome::Stopped(stop) => {
             stop.children.iter().cloned().chain(parent.recorded()).collect()
         }
-        Outcome::Paused => parent.recorded().collect(),
+        Outcome::Paused => parent.recorded(),
     };
     listed.sort();
     listed.dedup();
@@ -185,7 +190,7 @@ fn desired(
         .collect();
     status.insert("observedGeneration".to_owned(), parent.generation.into());
     status.insert("children".to_owned(), listed.into());
-    let conditions: Vec<Value> = conditions.iter().map(|said| with_times(said, parent)).collect();
+    let conditions: Vec<Value> = conditions.iter().map(|said| with_times(said, parent, there)).collect();
     status.insert("conditions".to_owned(), conditions.into());
     status
 }
@@ -219,7 +224,8 @@ fn judge(outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> [Condi
             };
             let (unready, under_way) = (first(false), first(true));
             let own = applied.said().not_ready.as_ref().map(|own| (own.reason.clone(), own.message.clone()));
-            match unready.or(own) {
+            // A plugin that says something knows more than one child.
+            match own.or(unready) {
                 None => [
                     said("Ready", "True", "Ready", "all children are ready".to_owned()),
                     match under_way {
@@ -244,8 +250,8 @@ fn said(kind: &str, status: &'static str, reason: &str, message: String) -> Cond
 
 /// With the time of its last transition: that of the condition that stands
 /// there, unless its status is another.
-fn with_times(said: &Condition, parent: &Parent) -> Value {
-    let since = condition(&parent.status, &said.kind)
+fn with_times(said: &Condition, parent: &Parent, there: &Map<String, Value>) -> Value {
+    let since = condition(there, &said.kind)
         .filter(|there| there.get("status").is_some_and(|status| status == said.status))
         .and_then(|there| there.get("lastTransitionTime").cloned())
         .unwrap_or_else(|| clock::rfc3339(clock::now()).into());

@@ -100,11 +100,12 @@ async fn steps(
         memory.settled = None;
         return Ok(Next::Settled(look_again));
     };
-    let owned = own::all(host, children, parent, &plugin.name, &credentials)?;
+    let owned = own::all(host, children, parent, &plugin, &credentials)?;
     let secrets = credentials.into_iter().map(secrets::named).collect();
-    let attempt = apply::apply(host, key, parent, &owned, secrets, said).await;
+    let attempt = apply::apply(host, key, parent, &owned, secrets, said, &mut memory.tries).await;
+    memory.report.news.extend(news::replaced(&mut memory.tries));
     memory.report.news.extend(news::taken(&attempt.found, &attempt.adopted));
-    memory.first |= outcome.is_none() && parent.recorded().next().is_none();
+    memory.first |= outcome.is_none() && parent.recorded().is_empty();
     let wrote = !attempt.made.is_empty() || attempt.changed;
     memory.made.extend(attempt.made);
     let mut applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
@@ -156,6 +157,7 @@ fn resync(memory: &mut Memory) -> Instant {
     if due {
         memory.render_once = true;
         memory.secrets_unread = true;
+        memory.tries.forget_refusals();
     }
     if due || memory.resync_at.is_none() {
         memory.resync_at = Some(now + retry::spread(RESYNC, 10));

@@ -24,14 +24,15 @@ enum Role {
     Child(usize),
 }
 
-/// Watches every kind in every scope, for ever. The tasks end with the set.
+/// Watches every kind in every scope, for ever; none counts as filled before it was listed anew. The tasks end with the set.
 pub(crate) fn start(host: &Arc<Host>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     let parents = host.kinds.parents.iter().enumerate().map(|(index, kind)| (Role::Parent(index), kind));
     let children = host.kinds.children.iter().enumerate().map(|(index, kind)| (Role::Child(index), kind));
     for (role, kind) in parents.chain(children) {
-        for scope in 0..kind.scopes().len() {
-            tasks.spawn(subscribe(Arc::clone(host), role, scope));
+        for (index, scope) in kind.scopes().iter().enumerate() {
+            scope.set(State::Starting(None));
+            tasks.spawn(subscribe(Arc::clone(host), role, index));
         }
     }
     tasks
@@ -233,8 +234,10 @@ fn child_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
     if host.children.knows(&child_id(object, index), &object.uid, version_of(object)) {
         return;
     }
-    if let Some(child) = host.kinds.reduce(index, object) {
-        host.wake(host.children.put(Arc::new(child)));
+    match host.kinds.reduce(index, object) {
+        Some(child) => host.wake(host.children.put(Arc::new(child))),
+        // Somebody else's from now on, if it was a child before.
+        None => host.wake(host.children.remove(&child_id(object, index), &object.uid)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
+use crate::cluster::{ApiError, ApiErrorKind};
 use crate::names;
 use crate::object::children::Child;
 use crate::object::fields;
@@ -21,16 +21,18 @@ pub(crate) enum Done {
     Adopted,
 }
 
-pub(crate) async fn send(host: &Host, child: &Owned, precondition: &str, value: &str) -> Result<Arc<Child>, ApiError> {
-    send_if(host, child, &[(precondition, value)]).await
+/// Makes it if there is none of its name; what is there is a 409.
+pub(crate) async fn send_new(host: &Host, child: &Owned) -> Result<Arc<Child>, ApiError> {
+    send(host, child, &[("resourceVersion", "1")]).await
 }
 
-/// Meets exactly the state that was seen: what was another's a moment ago may be so again.
-pub(crate) async fn send_at(host: &Host, child: &Owned, there: &ObjectView<'_>) -> Result<Arc<Child>, ApiError> {
-    send_if(host, child, &[("uid", &there.uid), ("resourceVersion", &there.resource_version)]).await
+/// Changes exactly the object and the state of it that was seen: an apply that comes late, from this host or one that led
+/// before, would else put an older rendering over a newer.
+pub(crate) async fn send_over(host: &Host, child: &Owned, uid: &str, version: &str) -> Result<Arc<Child>, ApiError> {
+    send(host, child, &[("uid", uid), ("resourceVersion", version)]).await
 }
 
-async fn send_if(host: &Host, child: &Owned, preconditions: &[(&str, &str)]) -> Result<Arc<Child>, ApiError> {
+async fn send(host: &Host, child: &Owned, preconditions: &[(&str, &str)]) -> Result<Arc<Child>, ApiError> {
     let (resource, id) = (child.resource(), child.id());
     let body = child.body(preconditions);
     let answer = host.api.apply(resource, None, Some(&id.namespace), &id.name, names::FIELD_MANAGER, body).await?;

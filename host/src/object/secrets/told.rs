@@ -38,7 +38,8 @@ pub(crate) fn condition(edits: &Edits, first_seen: &FirstSeen) -> Option<Conditi
 
 /// The condition as it stands in the status.
 pub(crate) fn standing(parent: &Parent) -> Option<Condition> {
-    let conditions = parent.status.get("conditions")?.as_array()?;
+    let status = parent.status.fields();
+    let conditions = status.get("conditions")?.as_array()?;
     let condition = conditions.iter().find(|condition| condition.get("type").is_some_and(|kind| kind == CONDITION))?;
     let text = |field: &str| condition.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let status = if text("status") == "True" { "True" } else { "False" };

@@ -12,6 +12,8 @@ use serde::Deserialize;
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct Script {
     children: Option<Vec<Value>>,
+    /// Kind to what is to be done where such a child cannot be changed.
+    strategies: Map<String, Value>,
     /// Further children as they are, JSON or not.
     raw: Vec<String>,
     /// No children, on purpose.
@@ -111,15 +113,23 @@ impl Script {
             value
         };
         let child = |object: String| contract::Child { object, retain: None, strategy: None };
+        let of_kind = |object: &Value| {
+            let kind = object.get("kind").and_then(Value::as_str)?;
+            Some(self.strategies.get(kind)?.as_str()?.to_owned())
+        };
         let raw = self.raw.into_iter().map(child);
-        let retained = |mut object: Value| {
+        let said = |mut object: Value| {
             let retain = object.as_object_mut().and_then(|object| object.remove("retain"));
             let retain =
                 retain.map(|retain| serde_json::from_value::<Retention>(retain).expect("dataVersion and line"));
-            contract::Child { retain: retain.map(Into::into), ..child(fill(object).to_string()) }
+            contract::Child {
+                retain: retain.map(Into::into),
+                strategy: of_kind(&object),
+                ..child(fill(object).to_string())
+            }
         };
         let children = match self.children {
-            Some(children) => contract::Children::Exactly(children.into_iter().map(retained).chain(raw).collect()),
+            Some(children) => contract::Children::Exactly(children.into_iter().map(said).chain(raw).collect()),
             None if raw.len() > 0 => contract::Children::Exactly(raw.collect()),
             None if self.none => contract::Children::None,
             None => contract::Children::Keep,
