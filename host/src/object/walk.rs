@@ -10,7 +10,7 @@ use super::gather::Gathered;
 use super::host::Host;
 use super::memory::{Memory, Settled, Stop};
 use super::outcome::Outcome;
-use super::parents::{Parent, ParentKey};
+use super::parents::{Named, Parent, ParentKey};
 use super::render::RenderError;
 use super::{dispatch, gather, kept, news, own, prune, render, retry, secrets};
 use crate::check::{self, CheckedChildren, CheckedParts, Context};
@@ -83,6 +83,11 @@ async fn steps(
     kept::compatible(host, parent, &plugin.name, &parts.children)?;
     let kept = secrets::keep(host, key, parent, &plugin, &parts.secrets, memory).await?;
     memory.made.extend(kept.made);
+    for secret in parts.secrets.iter().map(|secret| secrets::named(&secret.name)) {
+        if !memory.secrets_standing.contains(&secret) {
+            memory.secrets_standing.push(secret);
+        }
+    }
     memory.report.news.extend(news::taken(&kept.found, &kept.adopted));
     if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {
         // The plugin has not seen these revisions yet, and may put them into a Pod.
@@ -109,10 +114,12 @@ async fn steps(
     let wrote = !attempt.made.is_empty() || attempt.changed;
     memory.made.extend(attempt.made);
     let mut applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
-    let pruned = prune::prune(host, parent, &owned, applied.children()).await?;
+    let listed: Vec<Named> = parent.recorded().into_iter().chain(memory.secrets_standing.iter().cloned()).collect();
+    let pruned = prune::prune(host, parent, &owned, applied.children(), listed).await?;
     applied.and(
         pruned.kept.iter().map(|(named, _)| named).chain(pruned.forbidden.iter().map(|(named, _)| named)).cloned(),
     );
+    memory.secrets_standing = applied.children().iter().filter(|child| secrets::is_secret(child)).cloned().collect();
     memory.stale_since = None;
     let wanted = |there: &Child| owned.iter().any(|owned| *owned.id() == there.id);
     let left = gather::standing(host, parent).into_iter().filter(|there| !wanted(there)).map(|there| there.uid.clone());
