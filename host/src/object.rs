@@ -16,15 +16,18 @@ mod readiness;
 mod queue;
 mod children;
 mod parents;
+mod namespaces;
 mod kinds;
 mod slots;
 mod host;
 mod memory;
+mod again;
 mod watch;
 mod dispatch;
 mod gather;
 mod render;
 mod refusal;
+mod finalizer;
 mod own;
 mod secrets;
 mod apply;
@@ -34,6 +37,9 @@ mod status;
 mod report;
 mod news;
 mod failure;
+mod answer;
+mod pause;
+mod finalize;
 mod walk;
 mod worker;
 
@@ -41,7 +47,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-pub use host::{Host, Unmet};
+pub use host::{Host, Settings, Unmet};
 
 /// Starts the watches and the workers; all end with the set.
 pub fn start(host: &Arc<Host>, workers: usize) -> JoinSet<()> {

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -91,6 +92,13 @@ pub struct RunArgs {
     /// Namespaces to serve, with commas between; empty is all.
     #[arg(long, value_name = "NAMES", env = "WATCH_NAMESPACE", default_value = "", value_parser = namespaces)]
     pub watch_namespace: Namespaces,
+    /// Serve the namespaces with these labels, such as `team=x,tier in (a,b)`; one that gets them later is served
+    /// then, one that loses them is left as it is. Needs list and watch on namespaces; not beside --watch-namespace.
+    #[arg(long, value_name = "SELECTOR", value_parser = selector)]
+    pub watch_namespace_selector: Option<String>,
+    /// Look at every object again after this long, though nothing has changed: 1s to 24h, a tenth less at random.
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = resync)]
+    pub resync: Duration,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -101,6 +109,9 @@ pub struct RenderArgs {
     /// Folder of Plugin documents (NAME.yaml) and their components (NAME.wasm).
     #[arg(long, value_name = "DIR")]
     pub plugins: PathBuf,
+    /// Print what would be made while the objects wait to be deleted, by plugins that finalize.
+    #[arg(long)]
+    pub finalize: bool,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -154,6 +165,24 @@ fn namespaces(text: &str) -> Result<Namespaces, String> {
     Ok(if names.is_empty() { Namespaces::All } else { Namespaces::These(names) })
 }
 
+/// The API server knows the rest of its rules.
+fn selector(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("an empty selector would be all namespaces: leave the flag out".to_owned()),
+        text => Ok(text.to_owned()),
+    }
+}
+
+fn resync(text: &str) -> Result<Duration, String> {
+    let (least, most) = limits::RESYNC_RANGE;
+    let duration = text.parse::<jiff::SignedDuration>().map_err(|_| "must be a duration, such as 90s, 10m or 1h")?;
+    let duration = Duration::try_from(duration).unwrap_or_default();
+    if duration < least || duration > most {
+        return Err(format!("must be {} s to {} h", least.as_secs(), most.as_secs() / 3600));
+    }
+    Ok(duration)
+}
+
 fn workers(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count @ 1..=256) => Ok(count),
@@ -169,6 +198,16 @@ mod tests {
     #[test]
     fn flags_hold_together() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_resync_has_bounds() {
+        assert_eq!(resync("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(resync("1h 30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(resync("1h"), Ok(limits::RESYNC), "the flag's default and the table say the same");
+        for text in ["", "5", "0s", "-1h", "100ms", "25h", "soon"] {
+            assert!(resync(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -13,15 +13,30 @@ use super::cli::RunArgs;
 use super::probes::{self, Readiness};
 use crate::cluster::Api;
 use crate::metrics::Metrics;
-use crate::object::{self, Host};
+use crate::object::{self, Host, Settings};
 use crate::plugin::Registry;
 use crate::sandbox::{Compiler, Engine};
 
 /// Returns at SIGTERM or SIGINT, at once: whatever was under way is completed
 /// by the next host.
 pub async fn run(args: RunArgs) -> anyhow::Result<()> {
-    let RunArgs { plugins, context, probe_address, workers, watch_namespace, log_format: _, log_level: _ } = args;
+    let RunArgs {
+        plugins,
+        context,
+        probe_address,
+        workers,
+        watch_namespace,
+        watch_namespace_selector: namespace_selector,
+        resync,
+        log_format: _,
+        log_level: _,
+    } = args;
     let namespaces = watch_namespace.names();
+    if namespace_selector.is_some() && !namespaces.is_empty() {
+        anyhow::bail!(
+            "--watch-namespace-selector and WATCH_NAMESPACE are both given: name the namespaces, or select them"
+        );
+    }
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let metrics = Metrics::new();
     let readiness = Readiness::unmet("the plugins are being loaded");
@@ -37,12 +52,19 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         let registry = Arc::new(Registry::load(&plugins, &engine).await?);
         say_what_serves(&registry, &metrics);
         let api = Api::connect(context.as_deref(), metrics.clone()).await?;
-        tracing::info!(server = api.server(), namespaces = scope(&namespaces), "serving");
+        tracing::info!(
+            server = api.server(),
+            namespaces = scope(&namespaces, namespace_selector.as_deref()),
+            "serving"
+        );
         tokio::spawn({
             let (api, registry, namespaces) = (api.clone(), Arc::clone(&registry), namespaces.clone());
-            async move { access::say_what_is_missing(&api, &registry, &namespaces).await }
+            let selects = namespace_selector.is_some();
+            async move { access::say_what_is_missing(&api, &registry, &namespaces, selects).await }
         });
-        anyhow::Ok(Arc::new(Host::new(api, registry, &namespaces, renders, workers, identity(), metrics)))
+        let identity = identity();
+        let settings = Settings { namespaces, namespace_selector, resync, renders, workers, identity };
+        anyhow::Ok(Arc::new(Host::new(api, registry, settings, metrics)))
     };
     let host = tokio::select! {
         host = host => host?,
@@ -90,8 +112,12 @@ fn say_what_serves(registry: &Registry, metrics: &Metrics) {
     }
 }
 
-fn scope(namespaces: &[String]) -> String {
-    if namespaces.is_empty() { "all".to_owned() } else { namespaces.join(", ") }
+fn scope(namespaces: &[String], selector: Option<&str>) -> String {
+    match selector {
+        Some(selector) => format!("those with {selector}"),
+        None if namespaces.is_empty() => "all".to_owned(),
+        None => namespaces.join(", "),
+    }
 }
 
 /// The Pod's name where there is one.

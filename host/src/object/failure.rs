@@ -12,6 +12,7 @@ use super::{apply, dispatch, gather, own, refusal, render, secrets, status};
 use crate::check::Violation;
 use crate::clock;
 use crate::limits::STALE_CHILD_GRACE;
+use crate::names;
 use crate::sandbox::model::CallError;
 
 /// What ended a walk, one variant a step.
@@ -35,6 +36,12 @@ pub(crate) enum WalkError {
     Apply { errors: apply::ApplyErrors },
     #[error(transparent)]
     Prune(#[from] refusal::Refusal),
+    /// Of the parent itself: our finalizer could not be put on or taken off.
+    #[error("{0}")]
+    Finalizer(refusal::Refusal),
+    /// Any of the others, in the walk of an object that is going.
+    #[error("{0}; to let it go as it is, annotate it {force}=true", force = names::FORCE_FINALIZE_ANNOTATION)]
+    Finalize(Box<WalkError>),
 }
 
 /// Turns an error into what is remembered, said and tried again.
@@ -106,11 +113,12 @@ impl WalkError {
             Self::Own(_) => "Own",
             Self::Apply { .. } => "Apply",
             Self::Prune(_) => "Prune",
+            Self::Finalizer(_) | Self::Finalize(_) => "Finalize",
         }
     }
 
     /// What users see as the reason of Ready.
-    fn reason(&self, memory: &mut Memory) -> String {
+    pub(crate) fn reason(&self, memory: &mut Memory) -> String {
         match self {
             Self::Dispatch(error) => error.reason().to_owned(),
             Self::Gather(error) => error.reason().to_owned(),
@@ -118,13 +126,14 @@ impl WalkError {
             Self::Busy { .. } => "PluginBusy".to_owned(),
             Self::Check(violation) => violation.reason().to_owned(),
             Self::Secrets(error) => error.reason().to_owned(),
-            Self::Own(_) => "KindMissing".to_owned(),
+            Self::Own(error) => error.reason().to_owned(),
             Self::Apply { errors } => {
                 let since = *memory.stale_since.get_or_insert_with(clock::instant);
                 let patient = clock::since(since) < STALE_CHILD_GRACE;
                 errors.reason(patient).to_owned()
             }
-            Self::Prune(error) => error.reason().to_owned(),
+            Self::Prune(error) | Self::Finalizer(error) => error.reason().to_owned(),
+            Self::Finalize(error) => error.reason(memory),
         }
     }
 
@@ -138,7 +147,8 @@ impl WalkError {
             Self::Secrets(error) => error.retry(),
             Self::Own(_) => Retry::Blocked,
             Self::Apply { errors } => errors.retry(),
-            Self::Prune(error) => error.retry(),
+            Self::Prune(error) | Self::Finalizer(error) => error.retry(),
+            Self::Finalize(error) => error.retry(),
         }
     }
 
@@ -146,6 +156,7 @@ impl WalkError {
     fn standing(&self) -> Vec<Named> {
         match self {
             Self::Apply { errors } => errors.standing.clone(),
+            Self::Finalize(error) => error.standing(),
             _ => Vec::new(),
         }
     }
@@ -154,6 +165,7 @@ impl WalkError {
     fn is_quiet(&self, memory: &Memory) -> bool {
         match self {
             Self::Gather(gather::GatherError::Unfilled { .. }) => true,
+            Self::Finalize(error) => error.is_quiet(memory),
             // It has taken its time already.
             Self::Render { error: CallError::Timeout { .. }, .. } => memory.attempts < 1,
             _ => self.retry() == Retry::Passing && memory.attempts < 3,
@@ -161,6 +173,10 @@ impl WalkError {
     }
 
     fn is_waiting(&self) -> bool {
-        matches!(self, Self::Apply { .. } | Self::Secrets(secrets::SecretError::Going { .. }))
+        match self {
+            Self::Apply { .. } | Self::Secrets(secrets::SecretError::Going { .. }) => true,
+            Self::Finalize(error) => error.is_waiting(),
+            _ => false,
+        }
     }
 }

@@ -14,8 +14,8 @@ use super::parents::{Parent, ParentKey};
 use super::queue::Lane;
 use crate::clock;
 use crate::cluster::backoff::Backoff;
-use crate::cluster::{ObjectView, Resource, Watch, WatchEvent, WatchProblem, WatchState, watch};
-use crate::limits::{KIND_RECHECK, WATCH_BACKOFF};
+use crate::cluster::{ObjectView, Resource, Watch, WatchEvent, WatchHandle, WatchProblem, WatchState, watch};
+use crate::limits::{KIND_RECHECK, NAMESPACES_SETTLE, WATCH_BACKOFF};
 use crate::names;
 
 #[derive(Clone, Copy)]
@@ -34,6 +34,9 @@ pub(crate) fn start(host: &Arc<Host>) -> JoinSet<()> {
             tasks.spawn(subscribe(Arc::clone(host), role, scope));
         }
     }
+    if let Some(selector) = &host.namespaces.selector {
+        tasks.spawn(follow_namespaces(Arc::clone(host), selector.clone()));
+    }
     tasks
 }
 
@@ -45,6 +48,7 @@ async fn subscribe(host: Arc<Host>, role: Role, scope: usize) {
         match find(&host, kind).await {
             Ok(Some(resource)) => {
                 let namespaced = resource.namespaced;
+                host.namespaces.known().await;
                 kind.found(Some(resource.clone()));
                 if !namespaced {
                     let problem = format!("{} is cluster-scoped; parents and children are namespaced", kind.name());
@@ -58,8 +62,12 @@ async fn subscribe(host: Arc<Host>, role: Role, scope: usize) {
                 }
             }
             Ok(None) => {
-                let problem =
-                    format!("the API server serves no {} in version {}", kind.name(), kind.versions.join(" or "));
+                let versions = if kind.unserved {
+                    "any version".to_owned()
+                } else {
+                    format!("version {}", kind.versions.join(" or "))
+                };
+                let problem = format!("the API server serves no {} in {versions}", kind.name());
                 move_to(&host, role, scope, State::Unusable(Unusable::Missing(problem)));
             }
             Err(problem) => move_to(&host, role, scope, State::Starting(Some(problem))),
@@ -70,6 +78,9 @@ async fn subscribe(host: Arc<Host>, role: Role, scope: usize) {
 
 /// The first version that is served.
 async fn find(host: &Host, kind: &Kind) -> Result<Option<Resource>, String> {
+    if kind.unserved {
+        return host.api.discover_kind(&kind.group, &kind.kind).await.map_err(|error| error.to_string());
+    }
     for version in &kind.versions {
         match host.api.discover(&kind.group, version, &kind.plural).await {
             Ok(Some(resource)) => return Ok(Some(resource)),
@@ -84,17 +95,30 @@ async fn find(host: &Host, kind: &Kind) -> Result<Option<Resource>, String> {
 async fn follow(host: &Arc<Host>, role: Role, scope: usize, resource: Resource) -> bool {
     let namespace = role.kind(host).scopes().get(scope).and_then(|scope| scope.namespace.clone());
     let selector = matches!(role, Role::Child(_)).then(|| names::INSTANCE_LABEL.to_owned());
-    let request = Watch { resource: resource.clone(), namespace: namespace.clone(), selector };
-    let handle = match role {
-        Role::Parent(index) => watch(host.api.clone(), request, parent_sink(Arc::clone(host), index, namespace)),
-        Role::Child(index) => watch(host.api.clone(), request, child_sink(Arc::clone(host), index, namespace)),
+    let open = || {
+        let request = Watch { resource: resource.clone(), namespace: namespace.clone(), selector: selector.clone() };
+        let (host, namespace) = (Arc::clone(host), namespace.clone());
+        match role {
+            Role::Parent(index) => watch(host.api.clone(), request, parent_sink(host, index, namespace)),
+            Role::Child(index) => watch(host.api.clone(), request, child_sink(host, index, namespace)),
+        }
     };
+    let mut joined = host.namespaces.joins();
+    let mut joins = *joined.borrow_and_update();
+    let mut handle = open();
     let mut states = handle.state();
+    // What lists anew, for namespaces that have joined: it takes over when its list is complete.
+    let mut next: Option<(WatchHandle, u64)> = None;
     let mut filled = false;
     let mut opened = 1;
     let mut recheck = None;
     loop {
         let state = states.borrow_and_update().clone();
+        if state.filled
+            && let Some(scope) = role.kind(host).scopes().get(scope)
+        {
+            scope.covers(joins);
+        }
         filled |= state.filled;
         if state.opened > opened && matches!(role, Role::Parent(_)) {
             opened = state.opened;
@@ -112,8 +136,28 @@ async fn follow(host: &Arc<Host>, role: Role, scope: usize, resource: Resource) 
                 None => std::future::pending().await,
             }
         };
+        let listed = async {
+            match &next {
+                Some((next, _)) => next.state().wait_for(|state| state.filled).await.is_ok(),
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             changed = states.changed() => if changed.is_err() { return filled },
+            Ok(()) = joined.changed() => {
+                clock::sleep(NAMESPACES_SETTLE).await;
+                let joins = *joined.borrow_and_update();
+                next = Some((open(), joins));
+            }
+            true = listed => if let Some((new, since)) = next.take() {
+                (handle, joins) = (new, since);
+                states = handle.state();
+                opened = 1;
+                if let Some(scope) = role.kind(host).scopes().get(scope) {
+                    scope.covers(joins);
+                }
+                wake_all(host);
+            },
             () = due => {
                 recheck = None;
                 if let Ok(Some(found)) = find(host, role.kind(host)).await && found != resource {
@@ -142,10 +186,81 @@ fn move_to(host: &Host, role: Role, scope: usize, state: State) {
         }
         State::Unusable(Unusable::Missing(problem)) => tracing::warn!(kind, "missing: {problem}"),
     }
+    wake_all(host);
+}
+
+fn wake_all(host: &Host) {
     for index in 0..host.kinds.parents.len() {
         for key in host.parents.keys(index) {
             host.queue.add(key, Lane::Walk);
         }
+    }
+}
+
+/// Keeps the set of namespaces that are served, for ever.
+async fn follow_namespaces(host: Arc<Host>, selector: String) {
+    let resource = Resource {
+        group: String::new(),
+        version: "v1".to_owned(),
+        kind: "Namespace".to_owned(),
+        plural: "namespaces".to_owned(),
+        namespaced: false,
+        has_status: true,
+    };
+    let request = Watch { resource, namespace: None, selector: Some(selector) };
+    let handle = watch(host.api.clone(), request, namespace_sink(Arc::clone(&host)));
+    let mut states = handle.state();
+    loop {
+        let problem = states.borrow_and_update().problem.as_ref().map(|problem| problem.message().to_owned());
+        if host.namespaces.problem(problem.clone())
+            && let Some(problem) = problem
+        {
+            let fix = "a selector of namespaces needs list and watch on namespaces in the whole cluster; with Roles only, name them by WATCH_NAMESPACE";
+            tracing::error!(verb = "list, watch", resource = "namespaces", "cannot be watched: {problem}; {fix}");
+        }
+        if states.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+fn namespace_sink(host: Arc<Host>) -> impl FnMut(WatchEvent<'_>) + Send + 'static {
+    let mut listed: HashSet<Arc<str>> = HashSet::new();
+    let join = |host: &Host, name: &str| {
+        if host.namespaces.join(name) {
+            tracing::info!(namespace = name, "is served: it has the label");
+        }
+    };
+    move |event| match event {
+        WatchEvent::ListStarted => listed.clear(),
+        WatchEvent::Listed(namespace) => {
+            listed.insert((*namespace.name).into());
+            join(&host, &namespace.name);
+        }
+        WatchEvent::ListDone { .. } => {
+            for left in host.namespaces.listed(&listed) {
+                leave(&host, &left);
+            }
+            listed = HashSet::new();
+        }
+        WatchEvent::Changed(namespace) => join(&host, &namespace.name),
+        WatchEvent::Deleted(namespace) => leave(&host, &namespace.name),
+    }
+}
+
+/// Forgets all that is in a namespace; a worker that finds no parent forgets what it remembers of it.
+fn leave(host: &Host, namespace: &str) {
+    if !host.namespaces.leave(namespace) {
+        return;
+    }
+    tracing::info!(namespace, "is left as it is: it has lost the label");
+    for index in 0..host.kinds.parents.len() {
+        for key in host.parents.retain(index, Some(namespace), &HashSet::new(), u64::MAX) {
+            host.queue.add(key, Lane::Walk);
+        }
+    }
+    for index in 0..host.kinds.children.len() {
+        host.children.retain(index, Some(namespace), &HashSet::new(), u64::MAX);
     }
 }
 
@@ -161,9 +276,10 @@ fn parent_sink(
             listed.insert(key_of(object, index));
             parent_seen(&host, index, object);
         }
-        WatchEvent::ListDone { .. } => {
+        WatchEvent::ListDone { resource_version } => {
+            let version = resource_version.parse().unwrap_or(u64::MAX);
             // A worker that finds no parent forgets what it remembers of it.
-            for key in host.parents.retain(index, namespace.as_deref(), &listed) {
+            for key in host.parents.retain(index, namespace.as_deref(), &listed, version) {
                 host.queue.add(key, Lane::Walk);
             }
             listed = HashSet::new();
@@ -188,6 +304,7 @@ fn version_of(object: &ObjectView<'_>) -> u64 {
 
 fn parent_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
     let Some(kind) = host.kinds.parents.get(index) else { return };
+    let Some(_admission) = host.namespaces.admit(&object.namespace) else { return };
     if host.parents.knows(&key_of(object, index), &object.uid, version_of(object)) {
         return;
     }
@@ -230,6 +347,7 @@ fn child_id(object: &ObjectView<'_>, kind: usize) -> ChildId {
 }
 
 fn child_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
+    let Some(_admission) = host.namespaces.admit(&object.namespace) else { return };
     if host.children.knows(&child_id(object, index), &object.uid, version_of(object)) {
         return;
     }
