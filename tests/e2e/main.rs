@@ -18,6 +18,10 @@ mod specs;
 mod fuzz;
 mod plugins;
 mod hostile;
+mod finalize;
+mod levers;
+mod namespaces;
+mod cascades;
 
 use std::process::ExitCode;
 
@@ -81,6 +85,30 @@ fn main() -> ExitCode {
         shared!(plugins::case_71_a_plugin_that_hangs_stalls_only_its_objects).within(seconds(240)),
         shared!(plugins::case_72_a_child_with_an_invalid_name_wedges_nothing),
         private!(plugins::case_75_four_of_five_plugins_serve, crd::without()),
+        shared!(finalize::case_12_a_deleted_database_is_finalized_at_once),
+        shared!(finalize::case_46_a_finalization_that_is_cut_short_is_completed),
+        shared!(finalize::a_finalization_fits_every_kind_of_delete),
+        shared!(finalize::a_finalization_that_fails_holds_until_it_is_forced).within(seconds(180)),
+        shared!(finalize::a_finalization_that_takes_too_long_is_told_or_given_up),
+        shared!(finalize::a_finalizer_goes_with_its_plugin),
+        shared!(finalize::without_the_right_to_hold_an_object_nothing_is_made_for_it),
+        shared!(finalize::case_70_a_plugin_exports_only_the_hooks_that_it_needs),
+        shared!(levers::case_11_a_paused_database_can_be_deleted),
+        shared!(levers::a_pause_holds_back_writes_and_says_which).within(seconds(180)),
+        shared!(levers::a_database_made_paused_gets_nothing_yet),
+        shared!(levers::case_69_the_resync_fires_though_nothing_happens).within(seconds(180)),
+        shared!(levers::a_render_can_be_asked_for),
+        shared!(levers::labels_and_annotations_are_passed_by_an_allow_list),
+        shared!(levers::case_74_a_burst_of_edits_is_rendered_at_most_once_each),
+        shared!(levers::case_68_a_plugin_that_fails_for_a_while_recovers_alone).within(seconds(300)),
+        private!(levers::case_66_a_status_of_ours_starts_no_reconcile, crd::without()).within(seconds(240)),
+        shared!(levers::objects_of_plugins_that_all_fail_are_told),
+        shared!(namespaces::case_73_a_namespace_that_gets_the_label_is_served).within(seconds(180)),
+        shared!(namespaces::a_selector_needs_a_right_and_stands_alone),
+        shared!(cascades::an_orphaning_delete_leaves_the_children_to_nobody),
+        shared!(cascades::an_orphaning_delete_that_the_host_hears_of_late_is_kept_to),
+        shared!(cascades::every_cascade_ends_without_a_host),
+        shared!(cascades::a_namespace_goes_with_an_object_in_finalization),
         shared!(plugins::case_79_a_loop_outside_of_render_has_the_same_deadline),
     ])
 }

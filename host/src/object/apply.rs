@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use self::create::{create, is_ours};
+use self::create::{create, is_ours, may_own_again};
 pub(crate) use self::error::{ApplyError, ApplyErrors};
 use self::error::{refused, title};
 use self::repair::{put_back, replaced_list};
@@ -126,8 +126,11 @@ async fn apply_one(
         return Err(ApplyError::Going { child: title(child) });
     }
     let Some(known) = known.filter(|known| *known.instance == *parent.id.uid && is_ours(known, parent)) else {
-        return create(host, parent, child).await;
+        return create(host, key, parent, child).await;
     };
+    if known.owners.is_empty() {
+        may_own_again(host, key, parent, child).await?;
+    }
     if stands_as_rendered(&known, child) {
         return Ok((Done::Unchanged, known));
     }
@@ -140,7 +143,7 @@ async fn apply_one(
             if !host.stands(key, parent) {
                 return Err(ApplyError::ParentGone);
             }
-            create(host, parent, child).await
+            create(host, key, parent, child).await
         }
         Err(error) if error.is_invalid() => match replaced_list(&known, child) {
             Some(patch) => put_back(host, child, &known, patch).await.map_err(|error| refused(child, error)),

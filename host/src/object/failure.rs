@@ -166,6 +166,8 @@ impl WalkError {
         match self {
             Self::Gather(gather::GatherError::Unfilled { .. }) => true,
             Self::Finalize(error) => error.is_quiet(memory),
+            // Its event tells the rest.
+            Self::Apply { errors } if errors.is_parents_end() => true,
             // It has taken its time already.
             Self::Render { error: CallError::Timeout { .. }, .. } => memory.attempts < 1,
             _ => self.retry() == Retry::Passing && memory.attempts < 3,

@@ -10,14 +10,20 @@ use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
 use crate::names;
 use crate::object::children::Child;
 use crate::object::host::Host;
+use crate::object::kinds::Kind;
 use crate::object::own::Owned;
-use crate::object::parents::Parent;
+use crate::object::parents::{Parent, ParentKey};
 
 /// Makes it if there is none of its name; what is there is never overwritten.
-pub(crate) async fn create(host: &Host, parent: &Parent, child: &Owned) -> Result<(Done, Arc<Child>), ApplyError> {
+pub(crate) async fn create(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    child: &Owned,
+) -> Result<(Done, Arc<Child>), ApplyError> {
     match send(host, child, "resourceVersion", "1").await {
         Ok(record) => Ok((Done::Made, record)),
-        Err(error) if error.is_conflict() => stands_in_the_way(host, parent, child).await,
+        Err(error) if error.is_conflict() => stands_in_the_way(host, key, parent, child).await,
         Err(error) => Err(refused(child, error)),
     }
 }
@@ -25,6 +31,7 @@ pub(crate) async fn create(host: &Host, parent: &Parent, child: &Owned) -> Resul
 /// Something of that name is there: ours without its label, going, or foreign.
 pub(crate) async fn stands_in_the_way(
     host: &Host,
+    key: &ParentKey,
     parent: &Parent,
     child: &Owned,
 ) -> Result<(Done, Arc<Child>), ApplyError> {
@@ -38,6 +45,9 @@ pub(crate) async fn stands_in_the_way(
         return Err(ApplyError::Going { child: title(child) });
     }
     if owned || is_orphan_of_ours(&there, parent) {
+        if !owned {
+            may_own_again(host, key, parent, child).await?;
+        }
         if let Some(record) = host.kinds.reduce(child.id().kind, &there)
             && stands_as_rendered(&record, child)
         {
@@ -56,6 +66,28 @@ pub(crate) async fn stands_in_the_way(
             Err(ApplyError::NameConflict { child: title(child), owner: format!("{} {}", owner.kind, owner.name) })
         }
         None => Err(ApplyError::NameConflict { child: title(child), owner: "nobody that this host knows".to_owned() }),
+    }
+}
+
+/// A child of ours without an owner: somebody took the reference away, or an orphaning delete does, of which the
+/// parent's watch has not told yet. Owned again it would go with the parent. So the parent itself is asked.
+pub(crate) async fn may_own_again(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    child: &Owned,
+) -> Result<(), ApplyError> {
+    let Some(resource) = host.kinds.parents.get(key.kind).and_then(Kind::resource) else {
+        return Err(ApplyError::ParentGone);
+    };
+    match host.api.get(&resource, Some(&parent.id.namespace), &parent.id.name).await {
+        Ok(answer) => {
+            let now = host.read_parent(key, &answer).map_err(|error| refused(child, error))?;
+            let same = now.id.uid == parent.id.uid && now.deleting == parent.deleting;
+            if same { Ok(()) } else { Err(ApplyError::ParentGone) }
+        }
+        Err(error) if error.is_not_found() => Err(ApplyError::ParentGone),
+        Err(error) => Err(refused(child, error)),
     }
 }
 
