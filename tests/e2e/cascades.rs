@@ -1,7 +1,8 @@
 //! How a Database goes: in the background, in the foreground, leaving its children, with a host and without.
 
+use crate::finalize;
 use http::Method;
-use keelson_tests::prelude::*;
+use keelson_tests::{prelude::*, probe};
 
 pub(crate) async fn an_orphaning_delete_leaves_the_children_to_nobody(case: Case) -> Outcome {
     let host = case.host().start().await?;
@@ -36,9 +37,8 @@ pub(crate) async fn an_orphaning_delete_leaves_the_children_to_nobody(case: Case
     let loose = case.get(POD, "a").await?;
     case.apply_database("a", "mongo").await?;
     case.wait(DATABASE, "a", "in conflict", |database| database.is_not("Ready", "NameConflict")).await?;
-    case.quiet(seconds(3)).await?;
-    ensure!(case.get(POD, "a").await?.version() == loose.version() && nobodys().await?);
-    Ok(())
+    let left = async || Ok(case.get(POD, "a").await?.version() == loose.version() && nobodys().await?);
+    case.throughout("they are left as they are", seconds(5), left).await
 }
 
 pub(crate) async fn an_orphaning_delete_that_the_host_hears_of_late_is_kept_to(case: Case) -> Outcome {
@@ -96,17 +96,27 @@ pub(crate) async fn every_cascade_ends_without_a_host(case: Case) -> Outcome {
 }
 
 pub(crate) async fn a_namespace_goes_with_an_object_in_finalization(case: Case) -> Outcome {
-    crate::finalize::rights(&case).await?;
+    // As a plugin ships it: a Role would go with the namespace, before the host had used it.
+    case.cluster
+        .apply(
+            "",
+            "apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: finalizes, labels: {keelson.dev/aggregate-to-host: 'true'}}
+rules:
+- {apiGroups: [zalando.org], resources: [databases], verbs: [patch]}",
+        )
+        .await?;
+    finalize::may_patch(&case).await?;
     let plugin = Probe::new("probe", "mongo").finalizing();
-    let script = json!({"children": [keelson_tests::probe::service()]});
+    let script = json!({"children": [probe::service()]});
     let folder = case.probes(&[plugin.script(&script)])?;
     let proxy = case.proxy().await?;
     let _host = case.host().plugins(&folder).through(&proxy).start().await?;
     case.database("a", "mongo").await?;
     // Its finalization makes what a namespace that goes refuses; then it is done.
-    let makes = json!({"script": {"children": [keelson_tests::probe::pod()]}, "waiting": {"reason": "Dumping", "message": "m"}});
-    let finalize =
-        |finalize: &Value| json!({"metadata": {"annotations": {keelson_tests::probe::FINALIZE: finalize.to_string()}}});
+    let makes = json!({"script": {"children": [probe::pod()]}, "waiting": {"reason": "Dumping", "message": "m"}});
+    let finalize = |finalize: &Value| json!({"metadata": {"annotations": {probe::FINALIZE: finalize.to_string()}}});
     case.patch(DATABASE, "a", &finalize(&makes)).await?;
     proxy.add(Match::method(Method::PATCH).path("/databases/a?").times(1), Fault::Answer(500, "out of luck"));
     case.cluster.delete(NAMESPACE, "", &case.namespace, "Background").await?;

@@ -27,6 +27,10 @@ roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: finalizes}}
 subjects: [{{kind: ServiceAccount, namespace: {namespace}, name: {name}}}]"
     ))
     .await?;
+    may_patch(case).await
+}
+
+pub(crate) async fn may_patch(case: &Case) -> Outcome {
     let ask = format!("--as={HOST_USER}");
     let may = ["auth", "can-i", "patch", "databases.zalando.org", "-n", &case.namespace, &ask];
     case.until("the rights to be in force", seconds(20), async || Ok(case.cluster.kubectl(&may).await.is_ok())).await
@@ -72,7 +76,8 @@ async fn told(case: &Case, name: &str, reason: &str) -> Outcome {
 async fn dumped(case: &Case, name: &str) -> Outcome {
     let pods = async || {
         let pods = case.list(POD).await?;
-        Ok(pods.into_iter().find(|pod| pod.label("job-name") == Some(&format!("{name}-dump"))))
+        let of = format!("{name}-dump");
+        anyhow::Ok(pods.into_iter().find(|pod| pod.label("job-name") == Some(&*of)))
     };
     case.until("the Job's Pod", seconds(15), async || Ok(pods().await?.is_some())).await?;
     let pod = pods().await?.context("the Job's Pod has gone")?;

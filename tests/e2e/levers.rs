@@ -288,13 +288,13 @@ pub(crate) async fn case_74_a_burst_of_edits_is_rendered_at_most_once_each(case:
         case.patch(DATABASE, "a", &json!({"metadata": {"annotations": {probe::SCRIPT: service(i)}}})).await?;
     }
     let last = EDITS.to_string();
-    case.wait(SERVICE, "a", "as the last edit says", |service| service.label("edit") == Some(&last)).await?;
+    case.wait(SERVICE, "a", "as the last edit says", |service| service.label("edit") == Some(&*last)).await?;
     case.quiet(seconds(2)).await?;
     let now = renders().await? - before;
     // Each write of a child is seen and asked of once more, at most.
     let applied = case.writes()?.resource("services").len() as f64;
     ensure!((1.0..=EDITS as f64 + applied).contains(&now), "{EDITS} edits gave {now} renders and {applied} applies");
-    ensure!(case.get(SERVICE, "a").await?.label("edit") == Some(&last));
+    ensure!(case.get(SERVICE, "a").await?.label("edit") == Some(&*last));
     Ok(())
 }
 
@@ -352,7 +352,7 @@ pub(crate) async fn case_66_a_status_of_ours_starts_no_reconcile(case: Case) -> 
     let none = async |host: &Host, database: &Object| {
         case.quiet(seconds(2)).await?;
         let walks = host.metrics().await?.sum("controller_runtime_reconcile_total", &[]);
-        let walked = async || Ok(host.metrics().await?.sum("controller_runtime_reconcile_total", &[]) > walks);
+        let walked = async || anyhow::Ok(host.metrics().await?.sum("controller_runtime_reconcile_total", &[]) > walks);
         case.throughout("nothing is walked", seconds(8), async || Ok(!walked().await?)).await?;
         let now = case.get(DATABASE, "a").await?;
         ensure!(now.version() == database.version(), "{database} became {now}");

@@ -108,7 +108,7 @@ fn main() -> ExitCode {
         shared!(cascades::an_orphaning_delete_leaves_the_children_to_nobody),
         shared!(cascades::an_orphaning_delete_that_the_host_hears_of_late_is_kept_to),
         shared!(cascades::every_cascade_ends_without_a_host),
-        shared!(cascades::a_namespace_goes_with_an_object_in_finalization),
+        private!(cascades::a_namespace_goes_with_an_object_in_finalization),
         shared!(plugins::case_79_a_loop_outside_of_render_has_the_same_deadline),
     ])
 }

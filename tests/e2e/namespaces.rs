@@ -87,7 +87,7 @@ pub(crate) async fn a_selector_needs_a_right_and_stands_alone(case: Case) -> Out
     let host = case.host().watch("").arg("--watch-namespace-selector").arg("a==b==c").spawn().await?;
     let named = async || {
         let (status, body) = host.probe("/readyz").await.unwrap_or_default();
-        Ok(status == 503 && body.contains("a==b==c") && body.contains("unable to parse"))
+        Ok(status == 503 && body.contains("a==b==c") && body.contains("400 BadRequest"))
     };
     case.until("/readyz to name it", seconds(20), named).await?;
     drop(host);

@@ -18,6 +18,10 @@ use crate::cluster::{ObjectView, Resource, Watch, WatchEvent, WatchHandle, Watch
 use crate::limits::{KIND_RECHECK, NAMESPACES_SETTLE, WATCH_BACKOFF};
 use crate::names;
 
+/// What to do where that is forbidden.
+const NAMESPACES_NEED: &str = "a selector of namespaces needs list and watch on namespaces in the whole cluster; \
+                               with Roles only, name them by WATCH_NAMESPACE";
+
 #[derive(Clone, Copy)]
 enum Role {
     Parent(usize),
@@ -211,12 +215,14 @@ async fn follow_namespaces(host: Arc<Host>, selector: String) {
     let handle = watch(host.api.clone(), request, namespace_sink(Arc::clone(&host)));
     let mut states = handle.state();
     loop {
-        let problem = states.borrow_and_update().problem.as_ref().map(|problem| problem.message().to_owned());
+        let problem = states.borrow_and_update().problem.as_ref().map(|problem| match problem {
+            WatchProblem::Forbidden(problem) => format!("{problem}; {NAMESPACES_NEED}"),
+            other => other.message().to_owned(),
+        });
         if host.namespaces.problem(problem.clone())
             && let Some(problem) = problem
         {
-            let fix = "a selector of namespaces needs list and watch on namespaces in the whole cluster; with Roles only, name them by WATCH_NAMESPACE";
-            tracing::error!(verb = "list, watch", resource = "namespaces", "cannot be watched: {problem}; {fix}");
+            tracing::error!(verb = "list, watch", resource = "namespaces", "cannot be watched: {problem}");
         }
         if states.changed().await.is_err() {
             return;
