@@ -16,6 +16,7 @@ pub mod bindings {
         world: "keelson:sdk/finalizer",
         pub_export_macro: true,
         export_macro_name: "export_finalizer",
+        additional_derives: [PartialEq],
         default_bindings_module: "keelson_sdk::finalize::bindings",
         with: {
             "keelson:operator/types@0.1.0": crate::bindings::keelson::operator::types,
@@ -152,7 +153,7 @@ macro_rules! export_with_finalizer {
                 }
             }
 
-            $crate::finalize::bindings::export_finalizer!(Component with_types_in $crate::finalize::bindings);
+    $crate::finalize::bindings::export_finalizer!(Component with_types_in $crate::finalize::bindings);
         };
     };
 }
