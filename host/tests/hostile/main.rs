@@ -167,7 +167,7 @@ fn finalizing(body: &str) -> Component {
 fn finalize_has_the_limits_of_render() {
     // All zeros: the children are kept, and it is done.
     let done = finalizing(&format!("(i32.const {ZEROS})")).finalize(&request()).0.unwrap().into_finalization();
-    assert_eq!((done.children, done.waiting, done.look_again_after), (keelson::sandbox::Children::Keep, None, None));
+    assert_eq!((done.children, done.waiting, done.look_again_after), (Children::Keep, None, None));
     for (body, reason) in [
         ("unreachable", "Trap"),
         ("(loop $l (br $l)) unreachable", "OutOfFuel"),
