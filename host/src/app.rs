@@ -5,6 +5,7 @@ pub mod cli;
 pub mod logging;
 pub mod probes;
 pub mod access;
+pub mod lead;
 pub mod run;
 pub mod render;
 pub mod crd;

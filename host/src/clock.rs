@@ -1,6 +1,7 @@
 //! The host's only source of time: the wall clock, and how it is written into
-//! objects, and the steady clock by which the object walk waits. What measures
-//! the other side (a call's time-out, a watch's silence) runs by tokio's own.
+//! objects, the steady clock by which the object walk waits, and the machine's
+//! own, by which a lease ends. What measures the other side (a call's time-out,
+//! a watch's silence) runs by tokio's own.
 
 use std::time::Duration;
 
@@ -29,9 +30,31 @@ pub async fn sleep_until(at: Instant) {
     tokio::time::sleep_until(at).await;
 }
 
+/// Of the machine since its start, asleep or not, and of a process that is stopped all the same. What another host waits
+/// for is measured with it: a lease does not last longer because its holder did not look.
+#[allow(unsafe_code)]
+pub fn since_boot() -> Duration {
+    #[cfg(target_os = "linux")]
+    const CLOCK: libc::clockid_t = libc::CLOCK_BOOTTIME;
+    #[cfg(not(target_os = "linux"))]
+    const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes one timespec, and `time` is one.
+    if unsafe { libc::clock_gettime(CLOCK, &mut time) } != 0 {
+        // A kernel without this clock: every lease is over.
+        return Duration::MAX;
+    }
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
 /// metav1.Time: whole seconds, as in conditions and `creationTimestamp`.
 pub fn rfc3339(at: Timestamp) -> String {
     format!("{at:.0}")
+}
+
+/// What `rfc3339` wrote, in seconds since 1970.
+pub fn seconds(rfc3339: &str) -> Option<i64> {
+    rfc3339.parse::<Timestamp>().ok().map(Timestamp::as_second)
 }
 
 /// metav1.MicroTime: six digits always, as in `eventTime`.
@@ -47,6 +70,8 @@ mod tests {
     fn seconds_are_cut_not_rounded() {
         let at: Timestamp = "2026-03-04T05:06:07.999999999Z".parse().unwrap();
         assert_eq!(rfc3339(at), "2026-03-04T05:06:07Z");
+        assert_eq!(seconds(&rfc3339(at)), Some(at.as_second()));
+        assert_eq!(seconds("yesterday"), None);
     }
 
     #[test]

@@ -162,6 +162,9 @@ pub const WATCH_SILENCE: Duration = Duration::from_secs(80);
 pub const KIND_RECHECK: Duration = Duration::from_secs(2);
 /// Objects in one page of a list.
 pub const LIST_PAGE: usize = 500;
+/// A watch that worked is called forbidden only once it has been refused for this long: a kube-apiserver that starts
+/// refuses everybody for two or three seconds.
+pub const WATCH_FORBIDDEN: Duration = Duration::from_secs(6);
 /// Delay before a failed watch or list is tried again: first, growth 2, cap. The cap bounds requests for a missing kind to one in 30 s.
 pub const WATCH_BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
@@ -195,6 +198,19 @@ pub const NAMESPACES_SETTLE: Duration = Duration::from_millis(200);
 pub const STATUS_SETTLE: Duration = Duration::from_secs(2);
 /// How long a child of an earlier parent of the same name is waited for before it is called a conflict.
 pub const STALE_CHILD_GRACE: Duration = Duration::from_secs(5);
+/// Before a child is replaced that cannot be changed where it stands, or has ended: first, growth 2, cap. The first also is
+/// the least age of a child that this process has not replaced before: the memory of it goes with the process.
+pub const REPLACE_BACKOFF: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
+/// A child that stood for so long was well: the next replacement is a first one. More than the cap.
+pub const REPLACE_FORGOTTEN: Duration = Duration::from_secs(600);
+/// A Pod that has ended is told for so long before it is replaced: who looks shall see it.
+pub const ENDED_GRACE: Duration = Duration::from_secs(2);
+/// How often a field of ours that others took is put back at once: a person gives up sooner, a controller does not.
+pub const FIGHT_PATIENCE: u32 = 5;
+/// Between later repairs of the same field: first, growth 2, cap.
+pub const FIGHT_BACKOFF: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
+/// A field that stayed ours for so long is not fought for any more. More than the cap.
+pub const FIGHT_FORGOTTEN: Duration = Duration::from_secs(600);
 /// The same reason is said of one object by an Event once in this time.
 pub const EVENT_INTERVAL: Duration = Duration::from_secs(360);
 /// `look-again-after` and `retry-after` of a guest are clamped to this range; spread by a tenth.
@@ -203,3 +219,13 @@ pub const LOOK_AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::
 pub const WORKERS: usize = 16;
 /// One status write in so many goes before children, so that a backlog cannot starve it.
 pub const REPORT_SHARE: u32 = 16;
+
+/// Leader election, as controller-runtime has it. How long others wait for a leader that says nothing more.
+pub const LEASE_DURATION: Duration = Duration::from_secs(15);
+/// How long a leader writes on after it last began to renew with success; then it ends. The rest of the lease is for what
+/// is still under way, and for clocks that do not run alike.
+pub const LEASE_RENEW_DEADLINE: Duration = Duration::from_secs(10);
+/// Between two looks at the lease, by whoever leads and whoever waits.
+pub const LEASE_RETRY: Duration = Duration::from_secs(2);
+/// Giving the lease back at the end; without it the next host waits for its whole duration.
+pub const LEASE_RELEASE: Duration = Duration::from_secs(1);

@@ -48,6 +48,8 @@ struct Inner {
     plugin_state: Family<PluginPhase, Gauge>,
     watch_state: Family<WatchState, Gauge>,
     writes: Family<Write, Counter>,
+    leads: Family<LeaseName, Gauge>,
+    replacements: Family<Replacement, Counter>,
     resident: Gauge,
 }
 
@@ -115,6 +117,8 @@ labels! {
     PluginPhase { plugin: Arc<str>, phase: Arc<str> }
     WatchState { kind: Arc<str>, state: &'static str }
     Write { kind: Arc<str>, verb: &'static str }
+    LeaseName { name: Arc<str> }
+    Replacement { kind: Arc<str>, cause: &'static str }
 }
 
 // === impl Metrics ===
@@ -164,6 +168,16 @@ impl Metrics {
             plugin_state: add(&mut registry, "keelson_plugin_state", "1 for the phase that a plugin is in"),
             watch_state: add(&mut registry, "keelson_watch_state", "1 for the state that a kind's watch is in"),
             writes: add(&mut registry, "keelson_writes", "Successful writes by kind and verb"),
+            leads: add(
+                &mut registry,
+                "leader_election_master_status",
+                "1 where this host holds the lease of this name, 0 where it stands by",
+            ),
+            replacements: add(
+                &mut registry,
+                "keelson_replacements",
+                "Children deleted to be made anew, by kind and cause",
+            ),
             resident: {
                 let resident = Gauge::default();
                 registry.register("process_resident_memory_bytes", "Resident memory", resident.clone());
@@ -243,9 +257,21 @@ impl Metrics {
         }
     }
 
+    /// Whether this host holds the lease of this name.
+    pub fn leads(&self, lease: &str, leads: bool) {
+        self.0.leads.get_or_create(&LeaseName { name: lease.into() }).set(leads.into());
+    }
+
     /// A write that the API server has taken.
     pub fn wrote(&self, kind: &str, verb: &'static str) {
         self.0.writes.get_or_create(&Write { kind: kind.into(), verb }).inc();
+    }
+}
+
+impl Metrics {
+    /// A child that was deleted to be made anew.
+    pub fn replaced(&self, kind: &str, cause: &'static str) {
+        self.0.replacements.get_or_create(&Replacement { kind: kind.into(), cause }).inc();
     }
 }
 
@@ -393,6 +419,7 @@ mod tests {
         metrics.rest("127.0.0.1:6443").answered("PATCH", None);
         metrics.plugin("mongo").failed("OutOfFuel", Duration::from_millis(1));
         metrics.wrote("pods", "apply");
+        metrics.leads("keelson", true);
         let text = metrics.encode();
         for line in [
             r#"controller_runtime_reconcile_total{controller="databases.zalando.org",result="error"} 1"#,
@@ -407,6 +434,7 @@ mod tests {
             r#"rest_client_requests_total{code="<error>",method="PATCH",host="127.0.0.1:6443"} 1"#,
             r#"keelson_renders_total{plugin="mongo",result="OutOfFuel"} 1"#,
             r#"keelson_writes_total{kind="pods",verb="apply"} 1"#,
+            r#"leader_election_master_status{name="keelson"} 1"#,
         ] {
             assert!(text.lines().any(|have| have == line), "{line} is not in\n{text}");
         }

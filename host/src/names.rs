@@ -8,6 +8,9 @@ pub const SECRETS_FIELD_MANAGER: &str = "keelson-secrets";
 /// `reportingController` of Events.
 pub const CONTROLLER: &str = "keelson.dev/keelson";
 
+/// The Lease of leader election, in the host's own namespace.
+pub const LEASE: &str = "keelson";
+
 /// Label on children: the parent's UID. What children are selected and cached by.
 pub const INSTANCE_LABEL: &str = "keelson.dev/instance";
 /// Label on children: the name of the Plugin document.

@@ -11,23 +11,29 @@
 //! after the other.
 
 mod retry;
+mod data;
 mod fields;
 mod readiness;
+mod failed;
 mod queue;
 mod children;
 mod parents;
 mod namespaces;
 mod kinds;
 mod slots;
-mod host;
+mod refusal;
+mod fight;
+mod tries;
 mod memory;
+mod host;
 mod again;
 mod watch;
 mod dispatch;
 mod gather;
 mod render;
-mod refusal;
 mod finalizer;
+mod in_place;
+mod strategy;
 mod own;
 mod secrets;
 mod apply;
@@ -50,8 +56,17 @@ use tokio::task::JoinSet;
 pub use host::{Host, Settings, Unmet};
 
 /// Starts the watches and the workers; all end with the set.
+///
+/// After [`stand_by`] too: everything is listed once more before an object is
+/// walked, for a cache that lags behind the last leader's writes would have
+/// them undone.
 pub fn start(host: &Arc<Host>, workers: usize) -> JoinSet<()> {
     let mut tasks = watch::start(host);
     worker::start(host, workers, &mut tasks);
     tasks
+}
+
+/// Watches, and does nothing: the caches are warm when this host comes to lead.
+pub fn stand_by(host: &Arc<Host>) -> JoinSet<()> {
+    watch::start(host)
 }

@@ -26,6 +26,8 @@ pub(crate) enum Peer {
     /// The floor of three POSTs.
     Post,
     Apply,
+    /// The floor of a repair.
+    Repair,
 }
 
 /// What all contenders have in common: server, identity (the shipped ServiceAccount), workers.
@@ -39,6 +41,7 @@ pub(crate) struct Setup<'a> {
 // === impl Contender ===
 
 impl Contender {
+    /// Those that serve Databases.
     pub(crate) fn all() -> Vec<Self> {
         let peers = [Peer::Full, Peer::Runtime, Peer::Post, Peer::Apply];
         std::iter::once(Self::Host).chain(peers.map(Self::Peer)).collect()
@@ -52,6 +55,7 @@ impl Contender {
             Self::Peer(Peer::Runtime) => "runtime",
             Self::Peer(Peer::Post) => "post",
             Self::Peer(Peer::Apply) => "apply",
+            Self::Peer(Peer::Repair) => "repair",
         }
     }
 
@@ -62,6 +66,7 @@ impl Contender {
             Self::Peer(Peer::Runtime) => "controller-runtime",
             Self::Peer(Peer::Post) => "floor: three POSTs",
             Self::Peer(Peer::Apply) => "floor: create-only applies",
+            Self::Peer(Peer::Repair) => "floor: watch Pods and POST",
         }
     }
 

@@ -31,7 +31,8 @@ pub(crate) struct Sample {
     /// Milliseconds of CPU per Database.
     pub(crate) cpu: f64,
     pub(crate) server_cpu: f64,
-    /// MiB.
+    /// MiB: before the load, after it, and at its highest.
+    pub(crate) idle: f64,
     pub(crate) resident: f64,
     pub(crate) peak: f64,
     /// The share of the machine that others took meanwhile: disturbed runs are to be seen as such.
@@ -76,6 +77,7 @@ pub(crate) async fn run(cluster: &Cluster, process: &Process, namespace: &str, c
     let services = follow(cluster, SERVICE, namespace, &mut watches, |_| true).await?;
     let statuses = follow(cluster, DATABASE, namespace, &mut watches, |seen| seen.status.message.is_some()).await?;
 
+    let (idle, _) = process.resident()?;
     let (cpu, server) = (process.cpu()?, server_cpu(cluster)?);
     let (own, (busy, machine)) = (own_cpu(cluster, process)?, machine_cpu()?);
     let start = Instant::now();
@@ -112,6 +114,7 @@ pub(crate) async fn run(cluster: &Cluster, process: &Process, namespace: &str, c
         status_p99: percentile(&status, 99),
         cpu: per_database(process.cpu()?.milliseconds_since(cpu)),
         server_cpu: per_database(server_cpu(cluster)?.milliseconds_since(server)),
+        idle,
         resident,
         peak,
         others: others_busy / machine.max(1.0),

@@ -1,13 +1,16 @@
 //! `make bench`: how fast and how frugal the host is beside peers that do less, on one control plane without scheduler
 //! and nodes. Each contender serves the same Databases alone; all take turns, several times over, and medians count.
-//! The API server is the limit: only ratios within one run mean anything.
+//! Then the same with a fleet that stays, for memory, repairs and restarts. The API server is the limit: only ratios
+//! within one run mean anything.
 //!
-//! Flags: --count N (300), --rounds N (3), --workers N (8), --only NAME,… (host, full, runtime, post, apply).
+//! Flags: --count N (300), --rounds N (3), --fleet N (2000; 0: none), --workers N (8), --only NAME,… (host, full,
+//! runtime, post, apply).
 //! It is no test: it ends with 0 and a table, unless something did not work.
 
 mod load;
 mod process;
 mod contender;
+mod fleet;
 mod report;
 
 use std::process::ExitCode;
@@ -24,6 +27,7 @@ use crate::report::Run;
 struct Plan {
     count: usize,
     rounds: usize,
+    fleet: usize,
     workers: usize,
     contenders: Vec<Contender>,
 }
@@ -49,19 +53,20 @@ fn main() -> ExitCode {
 }
 
 fn plan() -> anyhow::Result<Plan> {
-    let mut plan = Plan { count: 300, rounds: 3, workers: 8, contenders: Contender::all() };
+    let mut plan = Plan { count: 300, rounds: 3, fleet: 2000, workers: 8, contenders: Contender::all() };
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench"); // cargo's own
     while let Some(word) = words.next() {
         let value = words.next().with_context(|| format!("{word} wants a value"))?;
         match word.as_str() {
             "--count" => plan.count = value.parse()?,
             "--rounds" => plan.rounds = value.parse()?,
+            "--fleet" => plan.fleet = value.parse()?,
             "--workers" => plan.workers = value.parse()?,
             "--only" => plan.contenders.retain(|contender| value.split(',').any(|name| name == contender.name())),
-            _ => bail!("no such flag: {word} (there are --count, --rounds, --workers, --only)"),
+            _ => bail!("no such flag: {word} (there are --count, --rounds, --fleet, --workers, --only)"),
         }
     }
-    ensure!(plan.count > 0 && plan.rounds > 0 && !plan.contenders.is_empty(), "nothing to measure");
+    ensure!(plan.count > 0 && !plan.contenders.is_empty(), "nothing to measure");
     Ok(plan)
 }
 
@@ -96,6 +101,9 @@ async fn bench(plan: &Plan) -> anyhow::Result<()> {
     }
     let calls = cluster.calls()?.user(HOST_USER);
     print!("{}", report::table(plan.count, &runs, &calls));
+    if plan.fleet > 0 {
+        print!("{}", fleet::table(&fleet::run(&setup, plan.fleet).await?));
+    }
     Ok(())
 }
 
@@ -122,4 +130,4 @@ async fn measure(
 }
 
 /// Longer than anything here takes where it works.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(240);

@@ -42,7 +42,7 @@ born() {
 
 start() {
   local name=$1; shift
-  (cd "$run" && exec setsid "$@" >"$name.log" 2>&1 </dev/null) &
+  (cd "$run" && exec setsid "$@" >>"$name.log" 2>&1 </dev/null) &
   echo "$! $(born $! || echo 0)" >"$run/$name.pid"
 }
 

@@ -13,15 +13,24 @@ mod steady;
 mod readiness;
 mod scope;
 mod server;
+mod leader;
+mod late;
 mod crd;
 mod specs;
 mod fuzz;
 mod plugins;
+mod strategies;
+mod drift;
+mod refusals;
+mod failed;
 mod hostile;
 mod finalize;
 mod levers;
 mod namespaces;
 mod cascades;
+mod wire;
+mod crowd;
+mod chaos;
 
 use std::process::ExitCode;
 
@@ -72,6 +81,15 @@ fn main() -> ExitCode {
         shared!(server::a_token_that_is_not_valid_any_more_is_named),
         shared!(server::what_it_cannot_start_with_is_named_at_its_end),
         shared!(server::a_signal_ends_it_at_once),
+        shared!(leader::case_50_a_standby_says_so_and_writes_nothing),
+        shared!(leader::case_50_a_leader_that_ends_is_followed_at_once_without_a_write),
+        shared!(leader::a_leader_that_is_killed_is_followed),
+        shared!(leader::case_39_a_frozen_leader_sends_nothing_after_its_deadline).within(seconds(180)),
+        shared!(late::case_39_a_write_that_comes_late_does_no_harm).within(seconds(240)),
+        shared!(leader::a_leader_that_is_cut_off_ends_in_time_and_is_followed),
+        shared!(leader::of_two_hosts_that_start_at_once_exactly_one_leads),
+        shared!(leader::a_host_that_may_not_touch_the_lease_says_so),
+        shared!(leader::a_lease_that_others_touch_is_kept_or_lost_but_never_shared),
         private!(crd::case_21_the_tutorials_crd_has_no_status, crd::without()).within(seconds(180)),
         private!(crd::case_21_a_crd_that_gets_a_status_is_noticed, crd::without()).within(seconds(180)),
         private!(crd::case_37_a_missing_crd_is_waited_for, crd::without()).within(seconds(400)),
@@ -109,6 +127,36 @@ fn main() -> ExitCode {
         shared!(cascades::an_orphaning_delete_that_the_host_hears_of_late_is_kept_to),
         shared!(cascades::every_cascade_ends_without_a_host),
         private!(cascades::a_namespace_goes_with_an_object_in_finalization),
+        private!(strategies::case_13_another_type_replaces_the_pod_once, crd::without()).within(seconds(180)),
+        shared!(strategies::case_13_a_new_plugin_version_with_other_env).within(seconds(180)),
+        shared!(strategies::case_13_what_stays_in_place_is_said),
+        shared!(strategies::on_delete_waits_for_a_person),
+        shared!(strategies::replacements_back_off),
+        shared!(strategies::a_pod_stays_where_its_replacement_would_be_refused),
+        shared!(strategies::a_stateful_set_is_never_replaced),
+        shared!(strategies::an_immutable_config_map_is_made_anew),
+        shared!(strategies::case_83_labels_change_under_a_limit_range),
+        shared!(strategies::labels_change_where_a_policy_rewrote_what_is_fixed),
+        shared!(strategies::resources_are_changed_where_the_pod_stands).within(seconds(180)),
+        shared!(strategies::resources_are_changed_by_strategy_where_the_node_cannot),
+        shared!(drift::case_65_drift_is_repaired_without_a_generation),
+        shared!(drift::two_writers_that_fight_are_told).within(seconds(240)),
+        shared!(drift::a_fight_about_our_label_is_told).within(seconds(180)),
+        shared!(drift::a_fight_about_a_list_is_told).within(seconds(180)),
+        shared!(drift::case_49_a_status_write_leaves_others_fields_alone),
+        shared!(drift::case_67_a_concurrent_writer_on_the_parent),
+        shared!(refusals::case_16_a_node_port_that_is_taken).within(seconds(180)),
+        shared!(refusals::case_25_a_quota_of_no_pods).within(seconds(180)),
+        shared!(refusals::case_26_a_namespace_that_enforces_restricted),
+        shared!(refusals::a_policy_that_denies_is_waited_for),
+        shared!(failed::pods_that_ended_are_replaced_with_back_off).within(seconds(180)),
+        shared!(failed::pods_that_may_come_right_are_waited_for),
+        shared!(failed::pods_that_were_to_end_are_kept).within(seconds(180)),
         shared!(plugins::case_79_a_loop_outside_of_render_has_the_same_deadline),
+        private!(wire::case_35_silence_a_restart_and_a_right_that_is_withdrawn).within(seconds(600)),
+        shared!(wire::case_36_a_410_lists_anew_wherever_it_comes).within(seconds(300)),
+        private!(crowd::case_40_a_crowd_stays_within_the_shipped_memory_limit, crowd::bare()).within(seconds(900)),
+        private!(crowd::case_81_the_last_node_port_is_told_and_heals, crowd::bare()).within(seconds(300)),
+        private!(chaos::nothing_is_lost_whatever_fails).within(seconds(900)),
     ])
 }

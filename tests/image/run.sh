@@ -79,9 +79,10 @@ ready() { k -n "$1" wait --for=condition=Ready --timeout=60s -f deploy/examples 
 
 pod() { # NAMESPACE   finds the Pod that the Deployment has made, and lays out what a kubelet would mount
   namespace=$1
-  made() { pod=$(k -n "$namespace" get pods -l app.kubernetes.io/component=host -o name) && [ -n "$pod" ]; }
-  within 30 "$namespace: a Pod is made of the Deployment and admitted" made
+  made() { mapfile -t pods < <(k -n "$namespace" get pods -l app.kubernetes.io/component=host -o name) && [ ${#pods[@]} = 2 ]; }
+  within 30 "$namespace: two Pods are made of the Deployment and admitted" made
   made
+  pod=${pods[0]}
   rm -rf "$work/token" "$work/plugins"
   mkdir -p "$work/token" "$work/plugins"
   k -n "$namespace" create token "$(get "$pod" '{.spec.serviceAccountName}')" >"$work/token/token"
@@ -138,12 +139,15 @@ up() { # runs the host of the Pod, and finds its probes; the port is a free one,
   done
 }
 down() { # SIGTERM, as the kubelet sends it; process 1 gets only what it has asked for
-  local rc=0 began=$SECONDS
+  local rc=0 began
+  equal "$namespace: the host leads" 1 "$(k -n "$namespace" get lease keelson -o 'jsonpath={.spec.holderIdentity}' | wc -w)"
+  began=$SECONDS
   kill -TERM "$init"
   wait "$shell" || rc=$?
   shell=''
-  equal "$namespace: SIGTERM ends the host with 0" 0 $rc
   [ $((SECONDS - began)) -le 2 ] || die "the host took $((SECONDS - began)) s to end"
+  equal "$namespace: SIGTERM ends the host with 0" 0 $rc
+  equal "$namespace: and gives the Lease back" '' "$(k -n "$namespace" get lease keelson -o 'jsonpath={.spec.holderIdentity}')"
 }
 
 # === The image
@@ -198,8 +202,12 @@ down
 
 k create namespace team-a >/dev/null
 apply deploy/overlays/namespaced
+lease() { grep '^leases' || true; }
+beside_it() { grep -v '^leases' || true; }
 equal "namespaced: in its namespace the rights of a host for all" \
-  "$(rights team-a keelson-system:keelson)" "$(rights team-a team-a:keelson)"
+  "$(rights team-a keelson-system:keelson)" "$(rights team-a team-a:keelson | beside_it)"
+equal "namespaced: its Lease is there too" \
+  "$(rights keelson-system keelson-system:keelson | lease)" "$(rights team-a team-a:keelson | lease)"
 equal "namespaced: elsewhere no more than anybody" "$(rights default team-a:nobody)" "$(rights default team-a:keelson)"
 pod team-a
 (container initContainers) >"$work/host.log" 2>&1 || die "the init container failed"

@@ -3,9 +3,10 @@
 //! `up` gives a cluster that is ready, with what `Options` says installed. It ends when it is dropped, and (by the
 //! script's `--while`) when this process has gone in any other way.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -20,7 +21,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::audit::Calls;
 use crate::object::{Kind, NAMESPACE, Object, POD};
-use crate::paths;
+use crate::{Outcome, paths};
 
 pub struct Cluster {
     pub client: kube::Client,
@@ -28,6 +29,8 @@ pub struct Cluster {
     pub server: String,
     dir: PathBuf,
     kubectl: PathBuf,
+    /// How each program was started.
+    commands: BTreeMap<String, Vec<String>>,
 }
 
 /// How a control plane is started, and what is installed in it.
@@ -55,6 +58,7 @@ pub type Events = Pin<Box<dyn Stream<Item = Result<WatchEvent<Value>, kube::Erro
 
 /// Marks the namespaces of tests: the mutating policy is bound to them.
 pub(crate) const CASE_LABEL: &str = "keelson.test/case";
+const PROGRAMS: [&str; 5] = ["etcd", "apiserver", "controller-manager", "scheduler", "kwok"];
 const READY: Duration = Duration::from_secs(30);
 
 impl Default for Options {
@@ -97,7 +101,15 @@ impl Cluster {
         let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let client = kube::Client::try_from(config)?;
-        let cluster = Self { client, server, dir: started, kubectl: PathBuf::from(kubectl.trim()) };
+        let kubectl = PathBuf::from(kubectl.trim());
+        let mut cluster = Self { client, server, dir: started, kubectl, commands: BTreeMap::new() };
+        for program in PROGRAMS {
+            let Ok(pid) = cluster.pid(program) else { continue };
+            let command = std::fs::read(format!("/proc/{pid}/cmdline"))?;
+            let args = command.split(|byte| *byte == 0).filter(|arg| !arg.is_empty());
+            let args = args.map(|arg| String::from_utf8_lossy(arg).into_owned()).collect();
+            cluster.commands.insert(program.to_owned(), args);
+        }
         cluster.install(options.install).await?;
         Ok(cluster)
     }
@@ -145,6 +157,17 @@ impl Cluster {
         Ok(())
     }
 
+    /// Those of its programs that have ended by themselves: an API server that restarts takes some with it.
+    pub fn ended(&self) -> Vec<&str> {
+        let alive = |program: &str| {
+            let file = self.run_dir().join(format!("{program}.pid"));
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            let (pid, at) = text.trim().split_once(' ').unwrap_or_default();
+            pid.parse().is_ok_and(|pid| born(pid).is_ok_and(|born| born == at))
+        };
+        self.commands.keys().map(String::as_str).filter(|program| !alive(program)).collect()
+    }
+
     /// The process of one of the control plane's programs.
     pub fn pid(&self, program: &str) -> anyhow::Result<u32> {
         let file = self.run_dir().join(format!("{program}.pid"));
@@ -166,6 +189,48 @@ impl Cluster {
         let status = Command::new("kill").args([&format!("-{signal}"), &pid]).status()?;
         anyhow::ensure!(status.success(), "{program} has ended");
         Ok(())
+    }
+
+    /// Starts a program of the control plane as it was, after killing it where it runs; of the API server it waits for the
+    /// first answer.
+    pub async fn restart(&self, program: &str) -> Outcome {
+        let _ = self.signal(program, "KILL"); // it may have ended by itself
+        self.start(program).await?;
+        let deadline = Instant::now() + READY;
+        let log = || std::fs::read_to_string(self.run_dir().join("apiserver.log")).unwrap_or_default();
+        let last = || log().lines().rev().take(20).collect::<Vec<_>>().join("\n");
+        let answers = async || {
+            self.send(Method::GET, "/api/v1/namespaces/default", "application/json", &Value::Null).await.is_ok()
+        };
+        while program == "apiserver" && !answers().await {
+            anyhow::ensure!(
+                Instant::now() < deadline,
+                "no answer {READY:?} after its restart; its log, last first:\n{}",
+                last()
+            );
+            // The old one's port may be free only a moment after its end.
+            if self.ended().contains(&program) {
+                self.start(program).await?;
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
+    /// Once the old one has ended.
+    async fn start(&self, program: &str) -> Outcome {
+        let command =
+            self.commands.get(program).with_context(|| format!("no {program} in this control plane"))?.clone();
+        let (run, name) = (self.run_dir().to_string_lossy().into_owned(), program.to_owned());
+        let line = "me=tests run=$1 name=$2; shift 2; . tests/control-plane/lib.sh
+            while alive \"$name\"; do sleep 0.02; done
+            start \"$name\" \"$@\"";
+        blocking(move || {
+            let words = ["-c", line, "restart", &run, &name];
+            output(Command::new("bash").args(words).args(command).stdin(Stdio::null()))
+        })
+        .await
+        .map(drop)
     }
 
     /// The shipped kubectl as administrator, in the repository's folder: its standard output.

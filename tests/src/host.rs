@@ -105,6 +105,11 @@ impl HostBuilder {
         self
     }
 
+    pub(crate) fn args(mut self, args: &[&str]) -> Self {
+        self.args.extend(args.iter().map(|arg| (*arg).to_owned()));
+        self
+    }
+
     /// Starts it and waits until /readyz says yes.
     pub async fn start(self) -> anyhow::Result<Host> {
         let mut host = self.spawn().await?;

@@ -31,6 +31,7 @@ mod cluster;
 mod case;
 mod quiet;
 mod host;
+mod election;
 mod metrics;
 pub mod probe;
 mod proxy;
@@ -39,14 +40,15 @@ mod runner;
 pub use audit::{Call, Calls};
 pub use case::{Case, Recording};
 pub use cluster::{Cluster, Events, Install, Options, watch};
+pub use election::Rival;
 pub use host::{HOST_ACCOUNT, HOST_USER, Host, HostBuilder};
 pub use metrics::{Metrics, get as http_get};
 pub use object::{
-    Condition, DATABASE, DEPLOYMENT, ENDPOINT_SLICE, EVENT, JOB, Kind, NAMESPACE, Object, POD, SECRET, SERVICE,
+    Condition, DATABASE, DEPLOYMENT, ENDPOINT_SLICE, EVENT, JOB, Kind, LEASE, NAMESPACE, Object, POD, SECRET, SERVICE,
 };
 pub use paths::{binary, guests, plugins, repository, state, sweep};
 pub use probe::Probe;
-pub use proxy::{Fault, FaultProxy, Match};
+pub use proxy::{Fault, FaultProxy, Late, Match};
 pub use runner::{Test, run};
 
 /// What a test returns; the error is shown with its causes.

@@ -2,7 +2,7 @@
 //!
 //! It passes everything through until it is told otherwise: `add` gives one fault to requests that match, `silence`
 //! stops all forwarding without closing anything (`speak` ends that), `expire_watches` sends an ERROR event with
-//! code 410 into the watches that are open, `cut` breaks every open answer.
+//! code 410 into the watches that are open, `cut` breaks every open answer, `deliver` sends on what was held back.
 
 use std::convert::Infallible;
 use std::io;
@@ -65,13 +65,27 @@ pub enum Fault {
     LoseAnswer,
     /// Closes the connection without asking the server.
     Cut,
+    /// Takes the whole request, and asks the server at `deliver`, whether or not its client is still there.
+    HoldBack,
+}
+
+/// A request that was held back: what the server said to it in the end.
+#[derive(Debug, Clone)]
+pub struct Late {
+    pub method: Method,
+    /// Path and query.
+    pub target: String,
+    /// 0: it could not be delivered.
+    pub code: u16,
+    pub answer: String,
 }
 
 struct Shared {
-    upstream: Client<HttpsConnector<HttpConnector>, Incoming>,
+    upstream: Client<HttpsConnector<HttpConnector>, Body>,
     authority: String,
     faults: Mutex<Vec<Armed>>,
     gate: watch::Sender<Gate>,
+    held: Mutex<Vec<Request<Bytes>>>,
 }
 
 struct Armed {
@@ -152,7 +166,7 @@ impl FaultProxy {
                 .build(),
         );
         let gate = watch::Sender::new(Gate::default());
-        let shared = Arc::new(Shared { upstream, authority, faults: Mutex::default(), gate });
+        let shared = Arc::new(Shared { upstream, authority, faults: Mutex::default(), gate, held: Mutex::default() });
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let task = tokio::spawn(accept(listener, TlsAcceptor::from(Arc::new(tls)), shared.clone()));
@@ -186,6 +200,31 @@ impl FaultProxy {
     /// Takes all faults away.
     pub fn clear(&self) {
         self.faults().clear();
+    }
+
+    /// How many requests are held back.
+    pub fn held(&self) -> usize {
+        self.shared.held().len()
+    }
+
+    /// Sends on what was held back, in the order in which it came.
+    pub async fn deliver(&self) -> Vec<Late> {
+        let held = std::mem::take(&mut *self.shared.held());
+        let mut delivered = Vec::new();
+        for request in held {
+            let (method, target) = (request.method().clone(), request.uri().to_string());
+            let whole = request.map(|body| Full::new(body).map_err(|never: Infallible| match never {}).boxed_unsync());
+            let (code, answer) = match self.shared.forward(whole).await {
+                Ok(response) => {
+                    let code = response.status().as_u16();
+                    let body = response.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+                    (code, String::from_utf8_lossy(&body).into_owned())
+                }
+                Err(error) => (0, format!("{error:#}")),
+            };
+            delivered.push(Late { method, target, code, answer });
+        }
+        delivered
     }
 
     pub fn silence(&self) {
@@ -261,12 +300,18 @@ async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> Result<Respo
         Some(Fault::Silence) => std::future::pending().await,
         Some(Fault::Cut) => return Err(io::ErrorKind::ConnectionAborted.into()),
         Some(Fault::Delay(time)) => tokio::time::sleep(time).await,
+        Some(Fault::HoldBack) => {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+            shared.held().push(Request::from_parts(head, body));
+            return std::future::pending().await;
+        }
         Some(Fault::LoseAnswer) | None => {}
     }
     let mut gate = shared.gate.subscribe();
     let _ = gate.wait_for(|gate| !gate.silent).await; // the sender lives as long as `shared`
     let watching = is_watch(&request);
-    match shared.forward(request).await {
+    match shared.forward(request.map(|body| body.map_err(io::Error::other).boxed_unsync())).await {
         Ok(_) if matches!(fault, Some(Fault::LoseAnswer)) => Err(io::ErrorKind::ConnectionAborted.into()),
         Ok(response) => Ok(response.map(|body| gated(body, shared.gate.subscribe(), watching))),
         Err(error) => Ok(status(502, &format!("the proxy of the tests: {error}"))),
@@ -284,7 +329,11 @@ impl Shared {
         })
     }
 
-    async fn forward(&self, request: Request<Incoming>) -> anyhow::Result<Response<Incoming>> {
+    fn held(&self) -> std::sync::MutexGuard<'_, Vec<Request<Bytes>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn forward(&self, request: Request<Body>) -> anyhow::Result<Response<Incoming>> {
         let (mut head, body) = request.into_parts();
         let target = head.uri.path_and_query().map_or("/", |p| p.as_str());
         head.uri = format!("https://{}{target}", self.authority).parse()?;

@@ -1,14 +1,19 @@
 //! Flags, environment and exit codes.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use jiff::SignedDuration;
 
 use crate::check::syntax;
+use crate::cluster::Terms;
 use crate::limits;
+use crate::names;
 
 /// How a command ends. Also in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,8 +102,34 @@ pub struct RunArgs {
     #[arg(long, value_name = "SELECTOR", value_parser = selector)]
     pub watch_namespace_selector: Option<String>,
     /// Look at every object again after this long, though nothing has changed: 1s to 24h, a tenth less at random.
-    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = resync)]
-    pub resync: Duration,
+    #[arg(long, value_name = "TIME", default_value_t = Span(limits::RESYNC), value_parser = resync)]
+    pub resync: Span,
+    #[command(flatten)]
+    pub election: ElectionArgs,
+}
+
+/// For more than one replica.
+#[derive(Clone, Debug, Args)]
+pub struct ElectionArgs {
+    /// Write only while this host holds a Lease, so that of several hosts one works and the others stand by.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        default_value_t = false, action = ArgAction::Set)]
+    pub leader_elect: bool,
+    /// Namespace of the Lease; the host's own if not given.
+    #[arg(long, value_name = "NAME")]
+    pub leader_elect_namespace: Option<String>,
+    /// Name of the Lease. Hosts that serve the same objects need the same, hosts of other objects another.
+    #[arg(long, value_name = "NAME", default_value = names::LEASE)]
+    pub leader_elect_name: String,
+    /// How long a standby waits for a leader that says nothing more.
+    #[arg(long, value_name = "TIME", default_value_t = Span(limits::LEASE_DURATION))]
+    pub leader_elect_lease_duration: Span,
+    /// A leader that could not renew its Lease for this long ends; less than the Lease's duration.
+    #[arg(long, value_name = "TIME", default_value_t = Span(limits::LEASE_RENEW_DEADLINE))]
+    pub leader_elect_renew_deadline: Span,
+    /// Time between two renewals, and between two looks of a standby.
+    #[arg(long, value_name = "TIME", default_value_t = Span(limits::LEASE_RETRY))]
+    pub leader_elect_retry_period: Span,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -128,6 +159,10 @@ pub enum LogFormat {
     Json,
 }
 
+/// A time with its unit: `15s`, `1m30s`, `500ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
 /// `WATCH_NAMESPACE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Namespaces {
@@ -145,6 +180,31 @@ impl Namespaces {
             Self::All => Vec::new(),
             Self::These(names) => names,
         }
+    }
+}
+
+impl ElectionArgs {
+    /// None where there is no election.
+    pub fn terms(&self) -> Result<Option<Terms>, String> {
+        let Span(lease) = self.leader_elect_lease_duration;
+        let Span(renew) = self.leader_elect_renew_deadline;
+        let Span(retry) = self.leader_elect_retry_period;
+        self.leader_elect.then(|| Terms::new(lease, renew, retry)).transpose()
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let span: SignedDuration = text.parse().map_err(|error| format!("{error}; wanted is a time such as 15s"))?;
+        Duration::try_from(span).map(Self).map_err(|_| "a time cannot be negative".to_owned())
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
     }
 }
 
@@ -173,14 +233,13 @@ fn selector(text: &str) -> Result<String, String> {
     }
 }
 
-fn resync(text: &str) -> Result<Duration, String> {
+fn resync(text: &str) -> Result<Span, String> {
     let (least, most) = limits::RESYNC_RANGE;
-    let duration = text.parse::<jiff::SignedDuration>().map_err(|_| "must be a duration, such as 90s, 10m or 1h")?;
-    let duration = Duration::try_from(duration).unwrap_or_default();
-    if duration < least || duration > most {
+    let span: Span = text.parse()?;
+    if span.0 < least || span.0 > most {
         return Err(format!("must be {} s to {} h", least.as_secs(), most.as_secs() / 3600));
     }
-    Ok(duration)
+    Ok(span)
 }
 
 fn workers(text: &str) -> Result<usize, String> {
@@ -201,10 +260,28 @@ mod tests {
     }
 
     #[test]
+    fn an_election_has_times_that_fit() {
+        let terms = |flags: &[&str]| {
+            let cli = Cli::try_parse_from([&["keelson", "run", "--plugins", "p"], flags].concat()).unwrap();
+            let Command::Run(args) = cli.command else { panic!("not run") };
+            args.election.terms()
+        };
+        assert_eq!(terms(&[]), Ok(None));
+        assert_eq!(terms(&["--leader-elect=false"]), Ok(None));
+        let [lease, renew, retry] = [15, 10, 2].map(Duration::from_secs);
+        assert_eq!(terms(&["--leader-elect"]), Ok(Some(Terms::new(lease, renew, retry).unwrap())));
+        let words = terms(&["--leader-elect", "--leader-elect-renew-deadline", "20s"]).unwrap_err();
+        assert!(words.contains("15s") && words.contains("20s"), "{words}");
+        assert!(terms(&["--leader-elect", "--leader-elect-lease-duration", "11500ms"]).is_err());
+        assert!(terms(&["--leader-elect", "--leader-elect-retry-period", "6s"]).is_err());
+        assert!("-1s".parse::<Span>().is_err() && "15".parse::<Span>().is_err());
+        assert_eq!("1m30s".parse::<Span>(), Ok(Span(Duration::from_secs(90))));
+    }
+
+    #[test]
     fn a_resync_has_bounds() {
-        assert_eq!(resync("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(resync("1h 30m"), Ok(Duration::from_secs(5400)));
-        assert_eq!(resync("1h"), Ok(limits::RESYNC), "the flag's default and the table say the same");
+        assert_eq!(resync("90s"), Ok(Span(Duration::from_secs(90))));
+        assert_eq!(resync("1h 30m"), Ok(Span(Duration::from_secs(5400))));
         for text in ["", "5", "0s", "-1h", "100ms", "25h", "soon"] {
             assert!(resync(text).is_err(), "{text}");
         }

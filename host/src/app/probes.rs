@@ -1,8 +1,9 @@
 //! `/healthz`, `/readyz` and `/metrics`.
 //!
 //! Alive: the process answers. Ready: nothing is left on the list of unmet
-//! reasons; each of them is a line of the 503. Knows neither walk: they change
-//! the list, and metrics come from a closure.
+//! reasons; each of them is a line of the 503. Who is ready says for what: `ready`,
+//! or `standby` where another leads. Knows neither walk: they change the list,
+//! and metrics come from a closure.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -23,28 +24,35 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// Why the host is not ready; ready where no reason is left.
 #[derive(Clone)]
 pub struct Readiness {
-    unmet: Arc<Mutex<Ask>>,
+    ask: Arc<Mutex<Ask>>,
 }
 
-/// Gives the reasons of this moment.
-type Ask = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
+/// Gives what holds at this moment.
+type Ask = Arc<dyn Fn() -> Answer + Send + Sync>;
+
+/// What a probe is told.
+pub enum Answer {
+    /// In words, for a person.
+    Ready(String),
+    /// Why not yet, at least one.
+    Unmet(Vec<String>),
+}
 
 impl Readiness {
     /// Not ready, for a reason such as `starting`.
     pub fn unmet(reason: &str) -> Self {
         let reason = reason.to_owned();
-        Self { unmet: Arc::new(Mutex::new(Arc::new(move || vec![reason.clone()]))) }
+        Self { ask: Arc::new(Mutex::new(Arc::new(move || Answer::Unmet(vec![reason.clone()])))) }
     }
 
-    /// From now on these reasons count, asked at each probe.
-    pub fn ask(&self, reasons: impl Fn() -> Vec<String> + Send + Sync + 'static) {
-        *self.unmet.lock() = Arc::new(reasons);
+    /// From now on this is asked at each probe.
+    pub fn ask(&self, answer: impl Fn() -> Answer + Send + Sync + 'static) {
+        *self.ask.lock() = Arc::new(answer);
     }
 
-    /// In a stable order, each once.
-    pub fn reasons(&self) -> BTreeSet<String> {
-        let ask = Arc::clone(&self.unmet.lock());
-        ask().into_iter().collect()
+    fn answer(&self) -> Answer {
+        let ask = Arc::clone(&self.ask.lock());
+        ask()
     }
 }
 
@@ -70,12 +78,15 @@ pub async fn serve(
     Ok((bound, task))
 }
 
+/// The reasons in a stable order, each once.
 fn readyz(readiness: &Readiness) -> (StatusCode, String) {
-    let reasons = readiness.reasons();
-    if reasons.is_empty() {
-        return (StatusCode::OK, "ready\n".to_owned());
+    match readiness.answer() {
+        Answer::Ready(words) => (StatusCode::OK, format!("{words}\n")),
+        Answer::Unmet(reasons) => {
+            let reasons: BTreeSet<String> = reasons.into_iter().collect();
+            (StatusCode::SERVICE_UNAVAILABLE, reasons.iter().map(|reason| format!("{reason}\n")).collect())
+        }
     }
-    (StatusCode::SERVICE_UNAVAILABLE, reasons.iter().map(|reason| format!("{reason}\n")).collect())
 }
 
 #[cfg(test)]
@@ -101,11 +112,12 @@ mod tests {
         let (address, task) = serve(address, || "m 1\n# EOF\n".to_owned(), readiness.clone()).await.unwrap();
         assert_ne!(address.port(), 0);
         assert!(ask(address, "/readyz").await.contains("503 Service Unavailable"));
-        readiness.ask(|| vec!["watch of pods: forbidden".to_owned(), "plugin x: not tried".to_owned()]);
+        readiness.ask(|| Answer::Unmet(vec!["watch of pods: forbidden".to_owned(), "plugin x: not tried".to_owned()]));
         let answer = ask(address, "/readyz").await;
         assert!(answer.ends_with("plugin x: not tried\nwatch of pods: forbidden\n"), "{answer}");
-        readiness.ask(Vec::new);
-        assert!(ask(address, "/readyz").await.contains("200 OK"));
+        readiness.ask(|| Answer::Ready("standby: x leads".to_owned()));
+        let answer = ask(address, "/readyz").await;
+        assert!(answer.contains("200 OK") && answer.ends_with("\r\n\r\nstandby: x leads\n"), "{answer}");
         assert!(ask(address, "/healthz").await.contains("200 OK"));
         let metrics = ask(address, "/metrics").await;
         assert!(metrics.contains("application/openmetrics-text") && metrics.ends_with("# EOF\n"), "{metrics}");

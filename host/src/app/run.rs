@@ -6,19 +6,19 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::access;
-use super::cli::RunArgs;
+use super::cli::{RunArgs, Span};
+use super::lead::{self, Signals};
 use super::probes::{self, Readiness};
-use crate::cluster::Api;
+use crate::cluster::{Api, Candidate, Fence};
 use crate::metrics::Metrics;
-use crate::object::{self, Host, Settings};
+use crate::object::{Host, Settings};
 use crate::plugin::Registry;
 use crate::sandbox::{Compiler, Engine};
 
 /// Returns at SIGTERM or SIGINT, at once: whatever was under way is completed
-/// by the next host.
+/// by the next host. An error where the lease is lost.
 pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let RunArgs {
         plugins,
@@ -27,7 +27,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         workers,
         watch_namespace,
         watch_namespace_selector: namespace_selector,
-        resync,
+        resync: Span(resync),
+        election,
         log_format: _,
         log_level: _,
     } = args;
@@ -37,7 +38,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
             "--watch-namespace-selector and WATCH_NAMESPACE are both given: name the namespaces, or select them"
         );
     }
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let terms = election.terms().map_err(anyhow::Error::msg).context("leader election")?;
+    let mut signals = Signals::catch()?;
     let metrics = Metrics::new();
     let readiness = Readiness::unmet("the plugins are being loaded");
     let encode = {
@@ -45,13 +47,15 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         move || metrics.encode()
     };
     probes::serve(probe_address, encode, readiness.clone()).await?;
-    let host = async {
+    let start = async {
         let renders = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
         let engine = Engine::with_compiler(renders, Compiler::child_of_this_program())
             .context("the sandbox cannot be set up")?;
+        // Before it may lead: a plugin that does not load is no reason for a pause.
         let registry = Arc::new(Registry::load(&plugins, &engine).await?);
         say_what_serves(&registry, &metrics);
-        let api = Api::connect(context.as_deref(), metrics.clone()).await?;
+        let fence = if terms.is_some() { Fence::shut() } else { Fence::open() };
+        let api = Api::connect(context.as_deref(), fence, &metrics).await?;
         tracing::info!(
             server = api.server(),
             namespaces = scope(&namespaces, namespace_selector.as_deref()),
@@ -62,34 +66,23 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
             let selects = namespace_selector.is_some();
             async move { access::say_what_is_missing(&api, &registry, &namespaces, selects).await }
         });
+        let candidate = terms.map(|terms| {
+            let namespace = election.leader_elect_namespace.as_deref().unwrap_or(api.default_namespace());
+            Candidate::new(api.clone(), namespace, &election.leader_elect_name, process(), terms)
+        });
         let identity = identity();
         let settings = Settings { namespaces, namespace_selector, resync, renders, workers, identity };
-        anyhow::Ok(Arc::new(Host::new(api, registry, settings, metrics)))
+        anyhow::Ok((Arc::new(Host::new(api, registry, settings, metrics)), candidate))
     };
-    let host = tokio::select! {
-        host = host => host?,
-        _ = terminate.recv() => return ended("SIGTERM"),
-        _ = interrupt.recv() => return ended("SIGINT"),
+    let (host, candidate) = tokio::select! {
+        started = start => started?,
+        () = signals.end() => return Ok(()),
     };
-    let mut tasks = object::start(&host, workers);
-    readiness.ask({
-        let host = Arc::clone(&host);
-        move || host.unmet()
-    });
-    tokio::select! {
-        _ = terminate.recv() => ended("SIGTERM"),
-        _ = interrupt.recv() => ended("SIGINT"),
-        // Workers and watches never end; one that does has met a fault of ours.
-        Some(result) = tasks.join_next() => {
-            result.context("a worker or a watch failed")?;
-            anyhow::bail!("a worker or a watch ended")
-        }
+    let end = lead::serve(&host, workers, candidate, &readiness, &mut signals).await;
+    if let Err(error) = &end {
+        tracing::error!("ending: {error:#}");
     }
-}
-
-fn ended(signal: &str) -> anyhow::Result<()> {
-    tracing::info!(signal, "ending");
-    Ok(())
+    end
 }
 
 fn say_what_serves(registry: &Registry, metrics: &Metrics) {
@@ -128,4 +121,10 @@ fn identity() -> String {
         .map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| "keelson".to_owned())
+}
+
+/// Of this process alone, also where a Pod's container starts again.
+fn process() -> String {
+    let id = getrandom::u64().unwrap_or_else(|_| std::process::id().into());
+    format!("{}_{id:016x}", identity())
 }

@@ -1,19 +1,22 @@
 //! The API server and one call to it: under a time-out, counted, never retried
 //! here. Whether a call may be repeated is for the step that made it to say.
+//! Whatever is no GET goes through the fence, so that only a leader writes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use serde::Deserialize;
+use tokio::time::Instant;
 use tower::ServiceExt;
 
 use super::config::{ConnectError, configure};
 use super::error::{ApiError, ApiErrorKind, Refusal, in_words};
+use super::fence::Fence;
 use super::resource::escape;
-use super::transport::{self, ResponseBody, Transport};
+use super::transport::{self, RequestBody, ResponseBody, Transport};
 use crate::limits;
 use crate::metrics::{Metrics, RestMetrics};
 
@@ -30,29 +33,27 @@ struct Shared {
     call_limit: Duration,
     default_namespace: String,
     requests: RestMetrics,
+    fence: Fence,
 }
 
 // === Connecting ===
 
 impl Api {
     /// Reads the configuration: a named context, else `KUBECONFIG` or `~/.kube/config`, else the Pod's own. Calls nothing.
-    pub async fn connect(context: Option<&str>, metrics: Metrics) -> Result<Self, ConnectError> {
+    pub async fn connect(context: Option<&str>, fence: Fence, metrics: &Metrics) -> Result<Self, ConnectError> {
         let config = configure(context).await?;
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let transport = transport::connect(&config)
             .map_err(|error| ConnectError::Setup { server: server.clone(), reason: in_words(&error) })?;
-        Ok(Self::over(transport, &server, &config.default_namespace, &metrics))
+        Ok(Self::over(transport, &server, &config.default_namespace, fence, metrics, limits::API_CALL))
     }
 
     /// Over a transport of the caller's own.
-    pub fn over(transport: Transport, server: &str, default_namespace: &str, metrics: &Metrics) -> Self {
-        Self::limited(transport, server, default_namespace, metrics, limits::API_CALL)
-    }
-
-    pub(super) fn limited(
+    pub(super) fn over(
         transport: Transport,
         server: &str,
         default_namespace: &str,
+        fence: Fence,
         metrics: &Metrics,
         call_limit: Duration,
     ) -> Self {
@@ -62,6 +63,7 @@ impl Api {
             call_limit,
             default_namespace: default_namespace.to_owned(),
             requests: metrics.rest(host),
+            fence,
         };
         Self { transport, shared: Arc::new(shared) }
     }
@@ -78,6 +80,10 @@ impl Api {
         self.shared.call_limit
     }
 
+    pub(super) fn fence(&self) -> &Fence {
+        &self.shared.fence
+    }
+
     pub(super) fn metrics(&self) -> &Metrics {
         self.shared.requests.metrics()
     }
@@ -90,6 +96,7 @@ pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json"
 type Content = (HeaderValue, Vec<u8>);
 
 impl Api {
+    /// A write (all but a GET) ends with this host's lease at the latest, and is not sent where there is none.
     pub(super) async fn call(
         &self,
         method: Method,
@@ -97,8 +104,43 @@ impl Api {
         content: Option<Content>,
         cap: usize,
     ) -> Result<Bytes, ApiErrorKind> {
+        if method == Method::GET {
+            return self.call_unfenced(method, uri, content, cap).await;
+        }
+        let fence = &self.shared.fence;
+        if fence.left().is_none() {
+            return Err(ApiErrorKind::NotLeading);
+        }
+        let asked = Instant::now();
+        tokio::select! {
+            // First: what a stopped process finds when it goes on is that its time is over.
+            biased;
+            () = fence.ended() => Err(ApiErrorKind::Timeout(asked.elapsed())),
+            answer = self.limited(method, uri, content, Some(fence), cap) => answer,
+        }
+    }
+
+    /// For what writes no object (a question that is a POST), and for the lease itself, which opens the fence.
+    pub(super) async fn call_unfenced(
+        &self,
+        method: Method,
+        uri: String,
+        content: Option<Content>,
+        cap: usize,
+    ) -> Result<Bytes, ApiErrorKind> {
+        self.limited(method, uri, content, None, cap).await
+    }
+
+    async fn limited(
+        &self,
+        method: Method,
+        uri: String,
+        content: Option<Content>,
+        fence: Option<&Fence>,
+        cap: usize,
+    ) -> Result<Bytes, ApiErrorKind> {
         let call = async {
-            let answer = self.send(method, uri, content).await?;
+            let answer = self.send(method, uri, content, fence).await?;
             if answer.status().is_success() { read(answer.into_body(), cap).await } else { Err(refused(answer).await) }
         };
         within(self.shared.call_limit, call).await
@@ -109,6 +151,7 @@ impl Api {
         method: Method,
         uri: String,
         content: Option<Content>,
+        fence: Option<&Fence>,
     ) -> Result<Response<ResponseBody>, ApiErrorKind> {
         const AGENT: HeaderValue = HeaderValue::from_static(concat!("keelson/", env!("CARGO_PKG_VERSION")));
         let name = name_of(&method);
@@ -120,7 +163,7 @@ impl Api {
             body = content;
         }
         let request = request
-            .body(Full::new(Bytes::from(body)))
+            .body(RequestBody::new(body, fence.cloned()))
             .map_err(|error| ApiErrorKind::Connect(format!("no request can be made of it: {error}")))?;
         let answer = self.transport.clone().oneshot(request).await;
         self.shared.requests.answered(name, answer.as_ref().ok().map(|answer| answer.status().as_u16()));
@@ -128,10 +171,16 @@ impl Api {
             let words = in_words(&*error);
             match error.downcast_ref::<kube::client::AuthError>() {
                 Some(_) => ApiErrorKind::Auth(words),
+                None if was_held_back(&*error) => ApiErrorKind::NotLeading,
                 None => ApiErrorKind::Connect(format!("{}: {words}", self.shared.server)),
             }
         })
     }
+}
+
+/// Whether the fence closed between the question and the first byte.
+fn was_held_back(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<transport::Closed>())
 }
 
 fn name_of(method: &Method) -> &'static str {

@@ -18,6 +18,9 @@ pub enum ApiErrorKind {
     /// The server answered, with a refusal.
     #[error("{0}")]
     Status(Refusal),
+    /// A write that was not sent, since another host may lead.
+    #[error("not sent: this host does not hold the lease")]
+    NotLeading,
     /// No answer in time. A write may have happened.
     #[error("no answer from the API server in {0:?}")]
     Timeout(Duration),
@@ -62,9 +65,11 @@ impl ApiError {
     pub fn refusal(&self) -> Option<&Refusal> {
         match &*self.kind {
             ApiErrorKind::Status(refusal) => Some(refusal),
-            ApiErrorKind::Timeout(_) | ApiErrorKind::Connect(_) | ApiErrorKind::Auth(_) | ApiErrorKind::Decode(_) => {
-                None
-            }
+            ApiErrorKind::NotLeading
+            | ApiErrorKind::Timeout(_)
+            | ApiErrorKind::Connect(_)
+            | ApiErrorKind::Auth(_)
+            | ApiErrorKind::Decode(_) => None,
         }
     }
 
@@ -103,6 +108,22 @@ impl ApiError {
     pub fn is_uid_mismatch(&self) -> bool {
         self.is_invalid()
             && self.refusal().is_some_and(|it| it.causes.iter().any(|cause| cause.field == "metadata.uid"))
+    }
+
+    /// Nothing of the object, but of the way to the API server or of a proxy before it: the next call would meet it too.
+    pub fn is_unreachable(&self) -> bool {
+        match &*self.kind {
+            ApiErrorKind::NotLeading | ApiErrorKind::Timeout(_) | ApiErrorKind::Connect(_) | ApiErrorKind::Auth(_) => {
+                true
+            }
+            ApiErrorKind::Status(refusal) => !refusal.by_kubernetes && refusal.code >= 500,
+            ApiErrorKind::Decode(_) => false,
+        }
+    }
+
+    /// A right that RBAC does not give; other admission rules are a 403 too.
+    pub fn is_without_right(&self) -> bool {
+        self.refusal().is_some_and(|it| it.code == 403 && it.message.contains(" cannot "))
     }
 
     /// 410: the resourceVersion or the continue token is too old.

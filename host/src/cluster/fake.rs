@@ -12,6 +12,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{BoxError, service_fn};
 
 use super::client::Api;
+use super::fence::Fence;
 use super::resource::Resource;
 use super::transport::{RequestBody, ResponseBody, Transport};
 use crate::metrics::Metrics;
@@ -35,6 +36,10 @@ pub(crate) struct Call {
 impl Fake {
     /// An API server, and the client of it whose calls end after `limit`.
     pub(crate) fn new(limit: Duration) -> (Api, Fake) {
+        Self::fenced(Fence::open(), limit)
+    }
+
+    pub(crate) fn fenced(fence: Fence, limit: Duration) -> (Api, Fake) {
         let (sender, calls) = mpsc::unbounded_channel();
         let service = service_fn(move |request: Request<RequestBody>| {
             let sender = sender.clone();
@@ -51,7 +56,7 @@ impl Fake {
         });
         let metrics = Metrics::new();
         let transport: Transport = BoxCloneSyncService::new(service);
-        (Api::limited(transport, "https://fake:6443", "default", &metrics, limit), Fake { calls, metrics })
+        (Api::over(transport, "https://fake:6443", "default", fence, &metrics, limit), Fake { calls, metrics })
     }
 
     pub(crate) async fn next(&mut self) -> Call {

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Resource;
 use super::fake::{DEADLINE, Fake, pods};
+use super::fence::Fence;
+use super::{ApiErrorKind, Resource};
 
 fn databases() -> Resource {
     Resource {
@@ -144,4 +145,103 @@ async fn rights_are_asked_for() {
     let expected = json!({"verb": "patch", "group": "zalando.org", "version": "v1", "resource": "databases",
         "subresource": "status", "namespace": "ns"});
     assert_eq!(asked["spec"]["resourceAttributes"], expected);
+}
+
+#[tokio::test]
+async fn who_does_not_lead_reads_and_asks_and_writes_nothing() {
+    let fence = Fence::shut();
+    let (api, mut server) = Fake::fenced(fence.clone(), DEADLINE);
+    let (pods, databases) = (pods(), databases());
+    let writes = async || {
+        let body = || b"{}".to_vec();
+        vec![
+            api.apply(&pods, None, Some("ns"), "a", "m", body()).await.map(drop),
+            api.apply(&databases, Some("status"), Some("ns"), "d", "m", body()).await.map(drop),
+            api.patch(&pods, Some("ns"), "a", "m", body()).await.map(drop),
+            api.create(&pods, Some("ns"), "m", body()).await.map(drop),
+            api.delete(&pods, Some("ns"), "a", ("u", None)).await,
+        ]
+    };
+    for answer in writes().await {
+        let error = answer.unwrap_err();
+        assert_eq!(*error.kind, ApiErrorKind::NotLeading, "{error}");
+    }
+    assert!(server.is_idle(), "something was sent");
+    let (answers, ()) = tokio::join!(
+        async { (api.get(&pods, Some("ns"), "a").await, api.may("get", &pods, None, None).await) },
+        async {
+            server.next().await.answer(200, "{}");
+            server.next().await.answer(201, r#"{"status":{"allowed":true}}"#);
+        }
+    );
+    assert!(answers.0.is_ok() && answers.1.unwrap());
+    fence.open_until(crate::clock::since_boot() + DEADLINE);
+    let (answers, ()) = tokio::join!(writes(), async {
+        for _ in 0..5 {
+            server.next().await.answer(200, "{}");
+        }
+    });
+    assert!(answers.iter().all(Result::is_ok));
+}
+
+#[tokio::test]
+async fn a_write_under_way_ends_with_the_lease_as_it_then_is() {
+    let fence = Fence::shut();
+    let (api, mut server) = Fake::fenced(fence.clone(), DEADLINE);
+    let pods = pods();
+    let now = crate::clock::since_boot();
+    fence.open_until(now + Duration::from_millis(40));
+    let (answer, _open) = tokio::join!(api.create(&pods, Some("ns"), "m", b"{}".to_vec()), async {
+        let call = server.next().await;
+        fence.open_until(now + Duration::from_millis(80));
+        call
+    });
+    assert!(answer.unwrap_err().is_timeout());
+    assert!(crate::clock::since_boot() >= now + Duration::from_millis(80));
+}
+
+/// Between the question and the first byte lie a token and a connection, and a stopped process may lie there for hours.
+#[tokio::test]
+async fn what_waits_for_a_connection_is_not_sent_when_the_lease_is_over() {
+    use hyper_util::client::legacy::Client;
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    use tokio::io::AsyncReadExt;
+    use tokio::net::{TcpListener, TcpStream};
+    use tower::util::BoxCloneSyncService;
+    use tower::{BoxError, ServiceExt, service_fn};
+
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let fence = Fence::shut();
+    fence.open_until(crate::clock::since_boot() + DEADLINE);
+    let closing = fence.clone();
+    let connector = service_fn(move |_: http::Uri| {
+        let closing = closing.clone();
+        Box::pin(async move {
+            let stream = TcpStream::connect(address).await?;
+            closing.open_until(crate::clock::since_boot());
+            Ok::<_, std::io::Error>(TokioIo::new(stream))
+        })
+    });
+    let client = Client::builder(TokioExecutor::new()).build::<_, super::transport::RequestBody>(connector);
+    let answers = client.map_response(|answer| {
+        answer.map(|body| http_body_util::BodyExt::boxed_unsync(http_body_util::BodyExt::map_err(body, BoxError::from)))
+    });
+    let transport = BoxCloneSyncService::new(
+        answers
+            .map_request(move |mut request: http::Request<super::transport::RequestBody>| {
+                *request.uri_mut() = format!("http://{address}{}", request.uri()).parse().unwrap();
+                request
+            })
+            .map_err(BoxError::from),
+    );
+    let metrics = crate::metrics::Metrics::new();
+    let api = super::Api::over(transport, "http://x", "default", fence, &metrics, DEADLINE);
+    let (pods, mut sent) = (pods(), Vec::new());
+    let (answer, read) = tokio::join!(api.create(&pods, Some("ns"), "m", b"{}".to_vec()), async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.read_to_end(&mut sent).await
+    });
+    assert_eq!(*answer.unwrap_err().kind, ApiErrorKind::NotLeading);
+    assert!(read.is_ok() && sent.is_empty(), "sent: {:?}", String::from_utf8_lossy(&sent));
 }

@@ -42,8 +42,18 @@ fn start(api: Api, watch: Watch, timing: Timing, on_event: impl FnMut(WatchEvent
     let (sender, state) = cell::channel(WatchState::default());
     let name = watch.resource.dotted();
     api.metrics().watch_state(&name, None, Some(WatchState::default().label()));
-    let stream =
-        Stream { api, watch, timing, name, on_event, state: sender, listed: false, opened: 0, said: HashSet::new() };
+    let stream = Stream {
+        api,
+        watch,
+        timing,
+        name,
+        on_event,
+        state: sender,
+        listed: false,
+        opened: 0,
+        refused: None,
+        said: HashSet::new(),
+    };
     let task = tokio::spawn(stream.run()).abort_handle();
     WatchHandle { state, task }
 }

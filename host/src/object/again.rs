@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::host::Host;
 use super::memory::Memory;
 use super::memory::News;
@@ -24,6 +26,7 @@ pub(crate) fn due(host: &Host, parent: &Parent, memory: &mut Memory) -> Instant 
     if due {
         memory.render_once = true;
         memory.secrets_unread = true;
+        memory.tries.forget_refusals();
     }
     if due || memory.resync_at.is_none() {
         memory.resync_at = Some(now + retry::spread(host.resync, 10));
@@ -38,12 +41,13 @@ fn requested(parent: &Parent, memory: &mut Memory) {
     }
     memory.render_requested.clone_from(&parent.render_requested);
     let Some(request) = &parent.render_requested else { return };
-    let done = parent.status.get("renderRequestedAt").and_then(|done| done.as_str());
-    if done == Some(&**request) {
+    let done = parent.status.fields().remove("renderRequestedAt");
+    if done.as_ref().and_then(Value::as_str) == Some(&**request) {
         return;
     }
     memory.render_once = true;
     memory.secrets_unread = true;
+    memory.tries.forget_refusals();
     memory.report.news.push(News {
         warning: false,
         reason: "RenderRequested".to_owned(),

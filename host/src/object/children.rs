@@ -10,7 +10,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+use super::failed::{self, Ended};
 use super::readiness::{self, Unready};
+use crate::clock;
 use crate::cluster::ObjectView;
 use crate::names;
 
@@ -20,6 +22,8 @@ pub(crate) struct Child {
     pub id: ChildId,
     pub uid: Box<str>,
     pub resource_version: u64,
+    /// creationTimestamp, in seconds since 1970.
+    pub created: i64,
     /// The instance label: the UID of the parent that it was made for.
     pub instance: Box<str>,
     /// The UIDs of its owners.
@@ -33,6 +37,8 @@ pub(crate) struct Child {
     /// Identity, phase, conditions and what its plugin observes, JSON text.
     pub observed: Arc<str>,
     pub unready: Unready,
+    /// It will never run again by itself.
+    pub ended: Option<Box<Ended>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,6 +82,7 @@ impl Reduction {
             id: ChildId { kind: self.kind, namespace: (*object.namespace).into(), name: (*object.name).into() },
             uid: (*object.uid).into(),
             resource_version: object.resource_version.parse().unwrap_or(0),
+            created: object.creation_timestamp.as_deref().and_then(clock::seconds).unwrap_or(0),
             instance: label(names::INSTANCE_LABEL)?.into(),
             owners: object.owners.iter().map(|owner| (*owner.uid).into()).collect(),
             going: object.deletion,
@@ -97,6 +104,7 @@ impl Reduction {
                 text("spec"),
                 text("status"),
             ),
+            ended: failed::ended(&self.group, &self.name, object).map(Box::new),
         })
     }
 
@@ -228,8 +236,20 @@ impl Child {
 
     /// Whether a walk would see no difference.
     fn matters_like(&self, other: &Child) -> bool {
-        let Self { id, uid, resource_version: _, instance, owners, going, hash, owned_fields, observed, unready } =
-            self;
+        let Self {
+            id,
+            uid,
+            resource_version: _,
+            created: _,
+            instance,
+            owners,
+            going,
+            hash,
+            owned_fields,
+            observed,
+            unready,
+            ended,
+        } = self;
         *id == other.id
             && *uid == other.uid
             && *instance == other.instance
@@ -239,6 +259,7 @@ impl Child {
             && *owned_fields == other.owned_fields
             && *observed == other.observed
             && *unready == other.unready
+            && *ended == other.ended
     }
 }
 
@@ -278,6 +299,7 @@ mod tests {
             id: ChildId { kind: 0, namespace: "n".into(), name: name.into() },
             uid: uid.into(),
             resource_version: version,
+            created: 0,
             instance: instance.into(),
             owners: vec![instance.into()],
             going: false,
@@ -285,6 +307,7 @@ mod tests {
             owned_fields: None,
             observed: "{}".into(),
             unready: None,
+            ended: None,
         }
     }
 

@@ -10,7 +10,7 @@ use super::parents::{Named, Parent};
 use super::retry::Retry;
 use super::{apply, dispatch, gather, own, refusal, render, secrets, status};
 use crate::check::Violation;
-use crate::clock;
+use crate::clock::{self, Instant};
 use crate::limits::STALE_CHILD_GRACE;
 use crate::names;
 use crate::sandbox::model::CallError;
@@ -46,12 +46,13 @@ pub(crate) enum WalkError {
 
 /// Turns an error into what is remembered, said and tried again.
 pub(crate) fn stop(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, error: &WalkError) -> Stop {
-    memory.first |= parent.recorded().next().is_none();
+    memory.first |= parent.recorded().is_empty();
     let stop = Stop {
         reason: error.reason(memory),
         message: error.to_string(),
         retry: error.retry(),
         children: error.standing(),
+        again: error.again(),
     };
     let same = memory.failing.as_ref() == Some(&stop.reason);
     memory.attempts = if same { memory.attempts.saturating_add(1) } else { 0 };
@@ -60,7 +61,7 @@ pub(crate) fn stop(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Ou
     if error.is_quiet(memory) {
         return stop;
     }
-    if error.is_waiting() && stop.reason == "WaitingForDeletion" {
+    if error.is_waiting(memory) {
         *outcome = Some(Outcome::Waiting(stop.clone()));
         return stop;
     }
@@ -79,14 +80,15 @@ pub(crate) fn stop(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Ou
 
 /// What is known of the object as it is now stays; of another generation, or where nothing is, it is said to wait.
 pub(crate) fn put_off(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, busy: &WalkError) {
-    memory.first |= parent.recorded().next().is_none();
-    let observed = parent.status.get("observedGeneration").and_then(serde_json::Value::as_i64);
+    memory.first |= parent.recorded().is_empty();
+    let observed = parent.status.fields().get("observedGeneration").and_then(serde_json::Value::as_i64);
     if outcome.is_none() || observed != Some(parent.generation) {
         *outcome = Some(Outcome::Waiting(Stop {
             reason: "PluginBusy".to_owned(),
             message: busy.to_string(),
             retry: Retry::Passing,
             children: Vec::new(),
+            again: None,
         }));
     }
 }
@@ -127,11 +129,7 @@ impl WalkError {
             Self::Check(violation) => violation.reason().to_owned(),
             Self::Secrets(error) => error.reason().to_owned(),
             Self::Own(error) => error.reason().to_owned(),
-            Self::Apply { errors } => {
-                let since = *memory.stale_since.get_or_insert_with(clock::instant);
-                let patient = clock::since(since) < STALE_CHILD_GRACE;
-                errors.reason(patient).to_owned()
-            }
+            Self::Apply { errors } => errors.reason(is_patient(memory)).to_owned(),
             Self::Prune(error) | Self::Finalizer(error) => error.reason().to_owned(),
             Self::Finalize(error) => error.reason(memory),
         }
@@ -163,6 +161,13 @@ impl WalkError {
 
     /// Whether it passes by itself so soon that nobody needs to hear of it.
     fn is_quiet(&self, memory: &Memory) -> bool {
+        match self.refusal() {
+            // The way to the server is the host's matter: its readiness, log and metrics tell it, once.
+            Some(refusal) if refusal.error.is_unreachable() => return true,
+            // A server that starts refuses everybody until it has read its roles.
+            Some(refusal) if refusal.error.is_without_right() && memory.attempts < 2 => return true,
+            _ => {}
+        }
         match self {
             Self::Gather(gather::GatherError::Unfilled { .. }) => true,
             Self::Finalize(error) => error.is_quiet(memory),
@@ -174,11 +179,38 @@ impl WalkError {
         }
     }
 
-    fn is_waiting(&self) -> bool {
+    /// What the server said, where a call ended the walk.
+    fn refusal(&self) -> Option<&refusal::Refusal> {
         match self {
-            Self::Apply { .. } | Self::Secrets(secrets::SecretError::Going { .. }) => true,
-            Self::Finalize(error) => error.is_waiting(),
+            Self::Secrets(error) => error.refusal(),
+            Self::Apply { errors } => errors.refusal(),
+            Self::Prune(refusal) | Self::Finalizer(refusal) => Some(refusal),
+            Self::Finalize(error) => error.refusal(),
+            _ => None,
+        }
+    }
+
+    fn is_waiting(&self, memory: &mut Memory) -> bool {
+        match self {
+            Self::Apply { errors } => errors.is_waiting(is_patient(memory)),
+            Self::Secrets(secrets::SecretError::Going { .. }) => true,
+            Self::Finalize(error) => error.is_waiting(memory),
             _ => false,
         }
     }
+
+    /// Where a time is known at which it is to be looked at again.
+    fn again(&self) -> Option<Instant> {
+        match self {
+            Self::Apply { errors } => errors.again(),
+            Self::Finalize(error) => error.again(),
+            _ => None,
+        }
+    }
+}
+
+/// With what an earlier object of the same name left.
+fn is_patient(memory: &mut Memory) -> bool {
+    let since = *memory.stale_since.get_or_insert_with(clock::instant);
+    clock::since(since) < STALE_CHILD_GRACE
 }

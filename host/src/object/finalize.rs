@@ -20,7 +20,7 @@ use super::host::Host;
 use super::memory::{Memory, News, Settled};
 use super::outcome::{Finalizing, Next, Outcome};
 use super::parents::{Named, Parent, ParentKey};
-use super::{again, answer, apply, dispatch, finalizer, gather, own, prune, report, secrets};
+use super::{again, answer, apply, dispatch, finalizer, gather, news, own, prune, report, secrets};
 use crate::check::{self, CheckedChildren, CheckedFinalization};
 use crate::clock::{self, Instant};
 use crate::names;
@@ -114,7 +114,7 @@ async fn attempt(
     if let Some(finalizer) = parent.in_collection() {
         let message = format!("the garbage collector is at work on the children first ({finalizer})");
         let reason = "WaitingForGarbageCollection".to_owned();
-        let finalizing = Finalizing { reason, message, overdue: false, children: parent.recorded().collect() };
+        let finalizing = Finalizing { reason, message, overdue: false, children: parent.recorded() };
         return Ok(Step::Waiting { finalizing, wrote: false });
     }
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
@@ -143,14 +143,15 @@ async fn attempt(
         Finalizing { reason: waiting.reason, message: waiting.message, overdue: false, children: Vec::new() };
     let CheckedChildren::Exactly(children) = children else {
         memory.settled = None;
-        finalizing.children = parent.recorded().collect();
+        finalizing.children = parent.recorded();
         return Ok(Step::Waiting { finalizing, wrote: false });
     };
     let mut owned = own::all(host, children, parent, &plugin)?;
     // What an orphaning delete has cut loose is its user's: neither owned again nor written to.
     owned.retain(|child| host.children.get(child.id()).is_none_or(|known| !known.owners.is_empty()));
     let secrets: Vec<Named> = secrets.iter().map(|secret| secrets::named(&secret.name)).collect();
-    let attempt = apply::apply(host, key, parent, &owned, secrets, apply::Said::default()).await;
+    let attempt = apply::apply(host, key, parent, &owned, secrets, apply::Said::default(), &mut memory.tries).await;
+    memory.report.news.extend(news::replaced(&mut memory.tries));
     let wrote = !attempt.made.is_empty() || attempt.changed;
     let applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
     let pruned = prune::prune(host, parent, &owned).await?;
@@ -171,8 +172,8 @@ async fn release(
     if let Err(refusal) = finalizer::take_off(host, key, parent).await {
         return Next::Stopped(stop(parent, memory, outcome, &WalkError::Finalizer(refusal)));
     }
-    let reason = reason.to_owned();
-    memory.report.news.push(News { warning, reason, action: "Finalize", note, occurrence: String::new() });
+    let (reason, action) = (reason.to_owned(), "Finalize");
+    memory.report.news.push(News { warning, reason, action, note, occurrence: String::new() });
     report::say(host, parent, memory).await;
     *outcome = None;
     Next::Rest
@@ -209,7 +210,7 @@ fn overdue(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, 
             return;
         }
         Some(Outcome::Finalizing(before)) => before.children,
-        _ => parent.recorded().collect(),
+        _ => parent.recorded(),
     };
     let reason = "FinalizeTimeout".to_owned();
     memory.report.news.push(News {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
 
 use super::children::{ChildId, Children};
 use super::kinds::{Kinds, State};
+use super::memory::hash_of;
 use super::namespaces::Namespaces;
 use super::parents::{Parent, ParentKey, Parents};
 use super::queue::{Lane, Queue};
@@ -157,10 +157,10 @@ impl Host {
     }
 
     /// Takes over what our own write answered, so that its event wakes
-    /// nobody. Returns the status as it now stands.
-    pub(crate) fn wrote_parent(&self, key: &ParentKey, answer: &[u8]) -> Result<Map<String, Value>, ApiError> {
+    /// nobody. Returns a hash of the status as it now stands.
+    pub(crate) fn wrote_parent(&self, key: &ParentKey, answer: &[u8]) -> Result<u64, ApiError> {
         let parent = self.read_parent(key, answer)?;
-        let status = parent.status.clone();
+        let status = hash_of(&parent.status);
         if self.parents.put_own(key, parent) {
             self.queue.add(key.clone(), Lane::Walk);
         }

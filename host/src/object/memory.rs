@@ -2,13 +2,13 @@
 //! and with the process: all of it can be found out again.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-
-use serde_json::{Map, Value};
 
 use super::children::ChildId;
 use super::parents::Named;
 use super::retry::Retry;
+use super::tries::Tries;
 use crate::clock::Instant;
 
 #[derive(Default)]
@@ -43,6 +43,8 @@ pub(crate) struct Memory {
     pub paused: bool,
     /// Since when a child of an earlier parent stands in the way.
     pub stale_since: Option<Instant>,
+    /// What was tried with its children.
+    pub tries: Tries,
     pub report: Reported,
 }
 
@@ -54,6 +56,8 @@ pub(crate) struct Stop {
     pub retry: Retry,
     /// Children that stand, though others may not.
     pub children: Vec<Named>,
+    /// When it is looked at again at the latest, where that is known.
+    pub again: Option<Instant>,
 }
 
 /// What a complete walk was based on.
@@ -74,8 +78,8 @@ pub(crate) struct SettledChild {
 /// What users were told last.
 #[derive(Default)]
 pub(crate) struct Reported {
-    /// The status as it was sent and as the server then had it.
-    pub status: Option<(Map<String, Value>, Map<String, Value>)>,
+    /// Hashes of the status as it was sent and as the server then had it.
+    pub status: Option<(u64, u64)>,
     /// Hash of reason and note to when it was said by an Event.
     pub events: HashMap<u64, Instant>,
     /// What is still to be said.
@@ -95,4 +99,11 @@ pub(crate) struct News {
     pub note: String,
     /// Tells two occurrences with the same words apart.
     pub occurrence: String,
+}
+
+/// To tell two values apart within this process.
+pub(crate) fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }

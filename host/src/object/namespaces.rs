@@ -42,6 +42,11 @@ impl Namespaces {
         Self { selector, served: RwLock::default(), joins: cell::Sender::new(0) }
     }
 
+    /// From now on it counts as unknown until it was listed anew: a lagging set serves what is not served any more.
+    pub(crate) fn begin(&self) {
+        self.served.write().filled = false;
+    }
+
     /// None where objects of this namespace are none of ours. To be held while the caches are written.
     pub(crate) fn admit(&self, namespace: &str) -> Option<Admission<'_>> {
         if self.selector.is_none() {

@@ -4,19 +4,18 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
 use super::children::ChildId;
 use super::host::Host;
+use super::in_place;
 use super::parents::{Named, Parent};
+use super::strategy::{self, Policy};
 use crate::check::{self, CheckedChild};
 use crate::cluster::meta::ViewError;
 use crate::cluster::{ObjectView, Resource};
 use crate::names;
-use crate::plugin::Plugin;
 use crate::plugin::passed::{Given, Passed};
-use crate::plugin::request;
-use crate::plugin::verify::hex;
+use crate::plugin::{Plugin, request};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OwnError {
@@ -43,6 +42,7 @@ pub(crate) struct Owned {
     /// With labels, owner reference and the hash annotation.
     object: Map<String, Value>,
     hash: Arc<str>,
+    policy: Policy,
 }
 
 impl Owned {
@@ -58,6 +58,10 @@ impl Owned {
     pub(crate) fn hash(&self) -> &Arc<str> {
         &self.hash
     }
+    /// What is to be done where it cannot be changed.
+    pub(crate) fn policy(&self) -> Policy {
+        self.policy
+    }
     pub(crate) fn named(&self) -> Named {
         Named {
             api_version: self.resource.api_version(),
@@ -66,10 +70,11 @@ impl Owned {
         }
     }
 
-    /// The body of an apply with a precondition in its metadata.
-    pub(crate) fn body(&self, precondition: &str, value: &str) -> Vec<u8> {
+    /// The body of an apply with preconditions in its metadata.
+    pub(crate) fn body(&self, preconditions: &[(&str, &str)]) -> Vec<u8> {
         let mut object = self.object.clone();
-        metadata(&mut object).insert(precondition.to_owned(), value.into());
+        let metadata = metadata(&mut object);
+        metadata.extend(preconditions.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())));
         serde_json::to_vec(&object).unwrap_or_default()
     }
 }
@@ -88,7 +93,7 @@ pub(crate) fn all(
             let missing = || OwnError::Missing { child: format!("{} {}", child.kind().kind.kind, child.name()) };
             let (index, kind) = host.kinds.child(&child.kind().kind).ok_or_else(missing)?;
             let resource = kind.resource().ok_or_else(missing)?;
-            Ok(own(child, index, resource, &parent.id, (&plugin.name, &given)))
+            Ok(own(child, index, resource, &parent.id, (plugin, &given)))
         })
         .collect()
 }
@@ -108,8 +113,9 @@ fn own(
     kind: usize,
     resource: Arc<Resource>,
     parent: &check::Parent,
-    (plugin, given): (&str, &Given),
+    (plugin, given): (&Plugin, &Given),
 ) -> Owned {
+    let policy = strategy::policy(&plugin.strategies, &child);
     let child_kind = child.kind().clone();
     let name: Box<str> = child.name().into();
     let mut object = child.into_object();
@@ -121,12 +127,12 @@ fn own(
     metadata.insert("namespace".to_owned(), parent.namespace.as_str().into());
     metadata.insert("ownerReferences".to_owned(), json!([owner_reference(parent)]));
     let labels = labels(metadata);
-    for (label, value) in request::labels(plugin, parent) {
+    for (label, value) in request::labels(&plugin.name, parent) {
         labels.insert(label.to_owned(), value.into());
     }
-    let hash = hash(&object);
+    let hash: Arc<str> = in_place::hash(&resource.group, &resource.kind, &object).into();
     annotations(self::metadata(&mut object)).insert(names::HASH_ANNOTATION.to_owned(), (*hash).into());
-    Owned { id: ChildId { kind, namespace: parent.namespace.as_str().into(), name }, resource, object, hash }
+    Owned { id: ChildId { kind, namespace: parent.namespace.as_str().into(), name }, resource, object, hash, policy }
 }
 
 pub(crate) fn owner_reference(parent: &check::Parent) -> Value {
@@ -134,15 +140,6 @@ pub(crate) fn owner_reference(parent: &check::Parent) -> Value {
         "apiVersion": parent.api_version, "kind": parent.kind, "name": parent.name, "uid": parent.uid,
         "controller": true, "blockOwnerDeletion": true,
     })
-}
-
-/// Keys are sorted in a `Map`, so equal values give equal text.
-fn hash(object: &Map<String, Value>) -> Arc<str> {
-    let text = serde_json::to_vec(object).unwrap_or_default();
-    // 24 digits of it: an annotation of every child.
-    let mut digits = hex(&Sha256::digest(text));
-    digits.truncate(24);
-    digits.into()
 }
 
 fn metadata(object: &mut Map<String, Value>) -> &mut Map<String, Value> {

@@ -81,6 +81,6 @@ async fn held_back(
 
 /// Told apart by the state that it was seen in: it may be paused more than once.
 fn news(parent: &Parent, reason: &str, note: String) -> News {
-    let occurrence = parent.resource_version.to_string();
-    News { warning: false, reason: reason.to_owned(), action: "Pause", note, occurrence }
+    let (reason, action) = (reason.to_owned(), "Pause");
+    News { warning: false, reason, action, note, occurrence: parent.resource_version.to_string() }
 }

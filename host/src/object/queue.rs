@@ -6,6 +6,7 @@
 //!   that a backlog makes children first. One report in [`REPORT_SHARE`] takes
 //!   precedence, so that it still comes through.
 //! * A delay is a deadline: the earliest one for an object and lane counts.
+//! * Before it is opened it takes nothing: a host that stands by has no backlog.
 
 use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -41,6 +42,7 @@ pub(crate) struct Queue<K> {
 }
 
 struct Inner<K> {
+    open: bool,
     entries: HashMap<K, Entry>,
     ready: [VecDeque<K>; 2],
     delayed: BTreeSet<(Instant, Lane, K)>,
@@ -70,6 +72,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     pub(crate) fn new(metrics: QueueMetrics) -> Self {
         Self {
             inner: Mutex::new(Inner {
+                open: false,
                 entries: HashMap::new(),
                 ready: [VecDeque::new(), VecDeque::new()],
                 delayed: BTreeSet::new(),
@@ -78,6 +81,11 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             }),
             changed: Notify::new(),
         }
+    }
+
+    /// From now on it takes what it is given.
+    pub(crate) fn open(&self) {
+        self.inner.lock().open = true;
     }
 
     /// Due now.
@@ -127,6 +135,9 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
 
 impl<K: Clone + Eq + Hash + Ord> Inner<K> {
     fn make_ready(&mut self, key: K, lane: Lane, since: Instant) {
+        if !self.open {
+            return;
+        }
         let entry = self.entries.entry(key.clone()).or_default();
         let running = entry.running;
         let slot = entry.slot(lane);
@@ -142,6 +153,9 @@ impl<K: Clone + Eq + Hash + Ord> Inner<K> {
     }
 
     fn delay(&mut self, key: K, lane: Lane, at: Instant) {
+        if !self.open {
+            return;
+        }
         let slot = self.entries.entry(key.clone()).or_default().slot(lane);
         if slot.ready.is_some() || slot.delayed.is_some_and(|earlier| earlier <= at) {
             return;
@@ -238,7 +252,10 @@ mod tests {
     use crate::metrics::Metrics;
 
     fn queue() -> Queue<&'static str> {
-        Queue::new(Metrics::new().queue("test"))
+        let queue = Queue::new(Metrics::new().queue("test"));
+        queue.add("early", Lane::Walk);
+        queue.open();
+        queue
     }
 
     fn taken(queue: &Queue<&'static str>) -> Option<(&'static str, Lane)> {

@@ -42,6 +42,13 @@ pub(crate) enum SecretError {
 }
 
 impl SecretError {
+    pub(crate) fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(refusal) => Some(refusal),
+            Self::NameConflict { .. } | Self::Going { .. } | Self::NoRandom(_) => None,
+        }
+    }
+
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::NameConflict { .. } => "NameConflict",
@@ -75,7 +82,7 @@ pub(crate) async fn keep(
             continue;
         }
         // One that was reported is read; a new object's is made without asking first.
-        let known = remembered || parent.recorded().any(|child| child == named(&secret.name));
+        let known = remembered || parent.recorded().contains(&named(&secret.name));
         let found = if known { read(host, parent, &secret.name).await? } else { None };
         let revision = match found {
             Some(revision) => revision,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::children::Child;
 use super::host::Host;
-use super::memory::{Memory, Stop};
+use super::memory::{Memory, Stop, hash_of};
 use super::outcome::{Finalizing, Outcome};
 use super::parents::{Named, Parent, ParentKey};
 use super::retry::Retry;
@@ -45,13 +45,17 @@ pub(crate) async fn write(
     if !resource.has_status {
         return Ok(Written::NoSubresource);
     }
-    let mut desired = desired(parent, outcome, &host.children.of(&parent.id.uid), host.kinds.names());
-    rendered_request(parent, memory, &mut desired);
-    if stands(parent, &desired, memory) {
+    let there = parent.status.fields();
+    let mut desired = desired(parent, &there, outcome, &host.children.of(&parent.id.uid), host.kinds.names());
+    rendered_request(parent, &there, memory, &mut desired);
+    let sent = hash_of(&Value::Object(desired.clone()).to_string());
+    // As the server answered to the same words last time: it may prune fields.
+    let same_words = memory.report.status == Some((sent, hash_of(&parent.status)));
+    if same_words || stands(parent, &there, &desired) {
         memory.report.held_since = None;
         return Ok(Written::Unchanged);
     }
-    if let Some(until) = held(parent, &desired, memory, outcome) {
+    if let Some(until) = held(&there, &desired, memory, outcome) {
         return Ok(Written::Held(until));
     }
     let body = json!({
@@ -70,38 +74,37 @@ pub(crate) async fn write(
         Err(error) => return Err(error),
     };
     let status = host.wrote_parent(key, &answer)?;
-    memory.report.status = Some((desired, status));
+    memory.report.status = Some((sent, status));
     memory.report.held_since = None;
     Ok(Written::Done)
 }
 
-/// Whether what should stand there does: as the server answered to the same
-/// words last time (it may prune fields), or word for word.
-fn stands(parent: &Parent, desired: &Map<String, Value>, memory: &Memory) -> bool {
-    let same_words =
-        memory.report.status.as_ref().is_some_and(|(sent, answered)| sent == desired && *answered == parent.status);
-    let word_for_word = || {
-        desired.iter().all(|(name, value)| match (name.as_str(), parent.status.get(name)) {
-            // Other managers may have conditions of their own in the list.
-            ("conditions", Some(Value::Array(there))) => {
-                value.as_array().is_some_and(|wanted| wanted.iter().all(|condition| there.contains(condition)))
-            }
-            (_, there) => there == Some(value),
-        }) && parent.status_owned.iter().all(|name| desired.contains_key(name))
-    };
-    same_words || word_for_word()
+/// Whether what should stand there does, word for word.
+fn stands(parent: &Parent, there: &Map<String, Value>, desired: &Map<String, Value>) -> bool {
+    desired.iter().all(|(name, value)| match (name.as_str(), there.get(name)) {
+        // Other managers may have conditions of their own in the list.
+        ("conditions", Some(Value::Array(there))) => {
+            value.as_array().is_some_and(|wanted| wanted.iter().all(|condition| there.contains(condition)))
+        }
+        (_, there) => there == Some(value),
+    }) && parent.status_owned.iter().all(|name| desired.contains_key(name))
 }
 
 /// A first status is written at once, and so is every change of Ready; a step
 /// from one "not yet" to the next waits, since it mostly passes by itself.
-fn held(parent: &Parent, desired: &Map<String, Value>, memory: &mut Memory, outcome: &Outcome) -> Option<Instant> {
+fn held(
+    there: &Map<String, Value>,
+    desired: &Map<String, Value>,
+    memory: &mut Memory,
+    outcome: &Outcome,
+) -> Option<Instant> {
     let ready = |status: &Map<String, Value>| {
         condition(status, "Ready").and_then(|ready| Some(ready.get("status")?.as_str()?.to_owned()))
     };
     let generation = |status: &Map<String, Value>| status.get("observedGeneration").cloned();
-    let first = parent.status.is_empty() || generation(&parent.status) != generation(desired);
+    let first = there.is_empty() || generation(there) != generation(desired);
     let stopped = !matches!(outcome, Outcome::Applied(_));
-    if first || stopped || ready(&parent.status) != ready(desired) {
+    if first || stopped || ready(there) != ready(desired) {
         return None;
     }
     let since = *memory.report.held_since.get_or_insert_with(clock::instant);
@@ -119,7 +122,7 @@ fn condition<'a>(status: &'a Map<String, Value>, kind: &str) -> Option<&'a Value
 
 /// Whether the status says already what stopped a walk.
 pub(crate) fn says(parent: &Parent, stop: &Stop) -> bool {
-    condition(&parent.status, "Ready").is_some_and(|ready| {
+    condition(&parent.status.fields(), "Ready").is_some_and(|ready| {
         let says = |field: &str, text: &str| ready.get(field).is_some_and(|value| value == text);
         says("status", "False")
             && says("reason", &stop.reason)
@@ -129,16 +132,17 @@ pub(crate) fn says(parent: &Parent, stop: &Stop) -> bool {
 
 /// Whether it says that the object is paused.
 pub(crate) fn is_paused(parent: &Parent) -> bool {
-    condition(&parent.status, "Paused").is_some_and(|paused| paused.get("status").is_some_and(|is| is == "True"))
+    condition(&parent.status.fields(), "Paused")
+        .is_some_and(|paused| paused.get("status").is_some_and(|is| is == "True"))
 }
 
 /// Which of a user's wishes for a render was the last to be fulfilled; none once the annotation has gone.
-fn rendered_request(parent: &Parent, memory: &Memory, status: &mut Map<String, Value>) {
+fn rendered_request(parent: &Parent, there: &Map<String, Value>, memory: &Memory, status: &mut Map<String, Value>) {
     const FIELD: &str = "renderRequestedAt";
     let Some(wanted) = &parent.render_requested else { return };
     let value = match &memory.render_requested {
         Some(seen) if seen == wanted => Value::from(&**seen),
-        _ => parent.status.get(FIELD).cloned().unwrap_or_default(),
+        _ => there.get(FIELD).cloned().unwrap_or_default(),
     };
     if !value.is_null() {
         status.insert(FIELD.to_owned(), value);
@@ -146,7 +150,13 @@ fn rendered_request(parent: &Parent, memory: &Memory, status: &mut Map<String, V
 }
 
 /// The whole status as it should stand.
-fn desired(parent: &Parent, outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> Map<String, Value> {
+fn desired(
+    parent: &Parent,
+    there: &Map<String, Value>,
+    outcome: &Outcome,
+    children: &[Arc<Child>],
+    kinds: &[String],
+) -> Map<String, Value> {
     let [ready, progressing, degraded] = judge(outcome, children, kinds);
     let mut conditions = vec![ready, progressing, degraded, paused(parent, outcome)];
     let mut status = match outcome {
@@ -159,7 +169,7 @@ fn desired(parent: &Parent, outcome: &Outcome, children: &[Arc<Child>], kinds: &
             .status_owned
             .iter()
             .filter(|name| !HOST_FIELDS.contains(&name.as_str()))
-            .filter_map(|name| Some((name.clone(), parent.status.get(name)?.clone())))
+            .filter_map(|name| Some((name.clone(), there.get(name)?.clone())))
             .collect(),
     };
     let mut listed: Vec<Named> = match outcome {
@@ -167,7 +177,7 @@ fn desired(parent: &Parent, outcome: &Outcome, children: &[Arc<Child>], kinds: &
         Outcome::Waiting(stop) | Outcome::Stopped(stop) => {
             stop.children.iter().cloned().chain(parent.recorded()).collect()
         }
-        Outcome::Paused(_) => parent.recorded().collect(),
+        Outcome::Paused(_) => parent.recorded(),
         Outcome::Finalizing(finalizing) => finalizing.children.clone(),
     };
     listed.sort();
@@ -178,7 +188,7 @@ fn desired(parent: &Parent, outcome: &Outcome, children: &[Arc<Child>], kinds: &
         .collect();
     status.insert("observedGeneration".to_owned(), parent.generation.into());
     status.insert("children".to_owned(), listed.into());
-    let conditions: Vec<Value> = conditions.iter().map(|said| with_times(said, parent)).collect();
+    let conditions: Vec<Value> = conditions.iter().map(|said| with_times(said, parent, there)).collect();
     status.insert("conditions".to_owned(), conditions.into());
     status
 }
@@ -259,8 +269,8 @@ fn said(kind: &str, status: &'static str, reason: &str, message: String) -> Cond
 
 /// With the time of its last transition: that of the condition that stands
 /// there, unless its status is another.
-fn with_times(said: &Condition, parent: &Parent) -> Value {
-    let since = condition(&parent.status, &said.kind)
+fn with_times(said: &Condition, parent: &Parent, there: &Map<String, Value>) -> Value {
+    let since = condition(there, &said.kind)
         .filter(|there| there.get("status").is_some_and(|status| status == said.status))
         .and_then(|there| there.get("lastTransitionTime").cloned())
         .unwrap_or_else(|| clock::rfc3339(clock::now()).into());

@@ -89,8 +89,9 @@ async fn steps(
         return Ok(Next::Settled(look_again));
     };
     let owned = own::all(host, children, parent, &plugin)?;
-    let attempt = apply::apply(host, key, parent, &owned, secrets, said).await;
-    memory.first |= outcome.is_none() && parent.recorded().next().is_none();
+    let attempt = apply::apply(host, key, parent, &owned, secrets, said, &mut memory.tries).await;
+    memory.report.news.extend(news::replaced(&mut memory.tries));
+    memory.first |= outcome.is_none() && parent.recorded().is_empty();
     let wrote = !attempt.made.is_empty() || attempt.changed;
     memory.made.extend(made_secrets.into_iter().chain(attempt.made));
     let applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;

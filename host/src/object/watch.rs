@@ -2,25 +2,22 @@
 //! event matters to. A kind that is missing or forbidden is looked for again,
 //! slowly; it works without a restart once it is there.
 
-use std::collections::HashSet;
+mod sinks;
+mod labelled;
+
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::children::ChildId;
+use self::sinks::{child_sink, parent_sink};
 use super::host::Host;
 use super::kinds::{Kind, State, Unusable};
-use super::parents::{Parent, ParentKey};
 use super::queue::Lane;
 use crate::clock;
 use crate::cluster::backoff::Backoff;
-use crate::cluster::{ObjectView, Resource, Watch, WatchEvent, WatchHandle, WatchProblem, WatchState, watch};
+use crate::cluster::{Resource, Watch, WatchHandle, WatchProblem, WatchState, watch};
 use crate::limits::{KIND_RECHECK, NAMESPACES_SETTLE, WATCH_BACKOFF};
 use crate::names;
-
-/// What to do where that is forbidden.
-const NAMESPACES_NEED: &str = "a selector of namespaces needs list and watch on namespaces in the whole cluster; \
-                               with Roles only, name them by WATCH_NAMESPACE";
 
 #[derive(Clone, Copy)]
 enum Role {
@@ -28,18 +25,20 @@ enum Role {
     Child(usize),
 }
 
-/// Watches every kind in every scope, for ever. The tasks end with the set.
+/// Watches every kind in every scope, for ever; none counts as filled before it was listed anew. The tasks end with the set.
 pub(crate) fn start(host: &Arc<Host>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
+    host.namespaces.begin();
     let parents = host.kinds.parents.iter().enumerate().map(|(index, kind)| (Role::Parent(index), kind));
     let children = host.kinds.children.iter().enumerate().map(|(index, kind)| (Role::Child(index), kind));
     for (role, kind) in parents.chain(children) {
-        for scope in 0..kind.scopes().len() {
-            tasks.spawn(subscribe(Arc::clone(host), role, scope));
+        for (index, scope) in kind.scopes().iter().enumerate() {
+            scope.set(State::Starting(None));
+            tasks.spawn(subscribe(Arc::clone(host), role, index));
         }
     }
     if let Some(selector) = &host.namespaces.selector {
-        tasks.spawn(follow_namespaces(Arc::clone(host), selector.clone()));
+        tasks.spawn(labelled::follow(Arc::clone(host), selector.clone()));
     }
     tasks
 }
@@ -198,167 +197,6 @@ fn wake_all(host: &Host) {
         for key in host.parents.keys(index) {
             host.queue.add(key, Lane::Walk);
         }
-    }
-}
-
-/// Keeps the set of namespaces that are served, for ever.
-async fn follow_namespaces(host: Arc<Host>, selector: String) {
-    let resource = Resource {
-        group: String::new(),
-        version: "v1".to_owned(),
-        kind: "Namespace".to_owned(),
-        plural: "namespaces".to_owned(),
-        namespaced: false,
-        has_status: true,
-    };
-    let request = Watch { resource, namespace: None, selector: Some(selector) };
-    let handle = watch(host.api.clone(), request, namespace_sink(Arc::clone(&host)));
-    let mut states = handle.state();
-    loop {
-        let problem = states.borrow_and_update().problem.as_ref().map(|problem| match problem {
-            WatchProblem::Forbidden(problem) => format!("{problem}; {NAMESPACES_NEED}"),
-            other => other.message().to_owned(),
-        });
-        if host.namespaces.problem(problem.clone())
-            && let Some(problem) = problem
-        {
-            tracing::error!(verb = "list, watch", resource = "namespaces", "cannot be watched: {problem}");
-        }
-        if states.changed().await.is_err() {
-            return;
-        }
-    }
-}
-
-fn namespace_sink(host: Arc<Host>) -> impl FnMut(WatchEvent<'_>) + Send + 'static {
-    let mut listed: HashSet<Arc<str>> = HashSet::new();
-    let join = |host: &Host, name: &str| {
-        if host.namespaces.join(name) {
-            tracing::info!(namespace = name, "is served: it has the label");
-        }
-    };
-    move |event| match event {
-        WatchEvent::ListStarted => listed.clear(),
-        WatchEvent::Listed(namespace) => {
-            listed.insert((*namespace.name).into());
-            join(&host, &namespace.name);
-        }
-        WatchEvent::ListDone { .. } => {
-            for left in host.namespaces.listed(&listed) {
-                leave(&host, &left);
-            }
-            listed = HashSet::new();
-        }
-        WatchEvent::Changed(namespace) => join(&host, &namespace.name),
-        WatchEvent::Deleted(namespace) => leave(&host, &namespace.name),
-    }
-}
-
-/// Forgets all that is in a namespace; a worker that finds no parent forgets what it remembers of it.
-fn leave(host: &Host, namespace: &str) {
-    if !host.namespaces.leave(namespace) {
-        return;
-    }
-    tracing::info!(namespace, "is left as it is: it has lost the label");
-    for index in 0..host.kinds.parents.len() {
-        for key in host.parents.retain(index, Some(namespace), &HashSet::new(), u64::MAX) {
-            host.queue.add(key, Lane::Walk);
-        }
-    }
-    for index in 0..host.kinds.children.len() {
-        host.children.retain(index, Some(namespace), &HashSet::new(), u64::MAX);
-    }
-}
-
-fn parent_sink(
-    host: Arc<Host>,
-    index: usize,
-    namespace: Option<String>,
-) -> impl FnMut(WatchEvent<'_>) + Send + 'static {
-    let mut listed = HashSet::new();
-    move |event| match event {
-        WatchEvent::ListStarted => listed.clear(),
-        WatchEvent::Listed(object) => {
-            listed.insert(key_of(object, index));
-            parent_seen(&host, index, object);
-        }
-        WatchEvent::ListDone { resource_version } => {
-            let version = resource_version.parse().unwrap_or(u64::MAX);
-            // A worker that finds no parent forgets what it remembers of it.
-            for key in host.parents.retain(index, namespace.as_deref(), &listed, version) {
-                host.queue.add(key, Lane::Walk);
-            }
-            listed = HashSet::new();
-        }
-        WatchEvent::Changed(object) => parent_seen(&host, index, object),
-        WatchEvent::Deleted(object) => {
-            let key = key_of(object, index);
-            if host.parents.remove(&key, &object.uid) {
-                host.queue.add(key, Lane::Walk);
-            }
-        }
-    }
-}
-
-fn key_of(object: &ObjectView<'_>, kind: usize) -> ParentKey {
-    ParentKey { kind, namespace: (*object.namespace).into(), name: (*object.name).into() }
-}
-
-fn version_of(object: &ObjectView<'_>) -> u64 {
-    object.resource_version.parse().unwrap_or(0)
-}
-
-fn parent_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
-    let Some(kind) = host.kinds.parents.get(index) else { return };
-    let Some(_admission) = host.namespaces.admit(&object.namespace) else { return };
-    if host.parents.knows(&key_of(object, index), &object.uid, version_of(object)) {
-        return;
-    }
-    match Parent::reduce(object, &kind.api_version(), &kind.kind) {
-        Ok(parent) => {
-            if let Some(key) = host.parents.put(index, parent) {
-                host.queue.add(key, Lane::Walk);
-            }
-        }
-        Err(error) => {
-            tracing::error!(kind = kind.name(), namespace = %object.namespace, name = %object.name, "cannot be read: {error}")
-        }
-    }
-}
-
-fn child_sink(host: Arc<Host>, index: usize, namespace: Option<String>) -> impl FnMut(WatchEvent<'_>) + Send + 'static {
-    let mut listed = HashSet::new();
-    move |event| match event {
-        WatchEvent::ListStarted => listed.clear(),
-        WatchEvent::Listed(object) => {
-            listed.insert(child_id(object, index));
-            child_seen(&host, index, object);
-        }
-        WatchEvent::ListDone { resource_version } => {
-            let version = resource_version.parse().unwrap_or(u64::MAX);
-            host.wake(host.children.retain(index, namespace.as_deref(), &listed, version));
-            listed = HashSet::new();
-        }
-        WatchEvent::Changed(object) => child_seen(&host, index, object),
-        WatchEvent::Deleted(object) => {
-            let id = child_id(object, index);
-            host.wake(host.children.remove(&id, &object.uid));
-            host.name_is_free(&id);
-        }
-    }
-}
-
-fn child_id(object: &ObjectView<'_>, kind: usize) -> ChildId {
-    ChildId { kind, namespace: (*object.namespace).into(), name: (*object.name).into() }
-}
-
-fn child_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
-    let Some(_admission) = host.namespaces.admit(&object.namespace) else { return };
-    if host.children.knows(&child_id(object, index), &object.uid, version_of(object)) {
-        return;
-    }
-    if let Some(child) = host.kinds.reduce(index, object) {
-        host.wake(host.children.put(Arc::new(child)));
     }
 }
 

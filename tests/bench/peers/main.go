@@ -4,6 +4,7 @@
 //	post     the floor: one watch, then three blind writes for each object (Pod, Service, status)
 //	apply    the same with children by create-only server-side apply
 //	full     the floor of the host's own calls: the Secret for mysql by POST, create-only applies, status by apply, an Event
+//	repair   the floor of a repair: one watch on Pods, and what goes is posted again
 //	runtime  an operator on controller-runtime, written as kubebuilder's scaffold would have it
 package main
 
@@ -31,7 +32,7 @@ func main() {
 	cfg.QPS, cfg.Burst = -1, 1000 // no limit of the client's own
 	ctx := ctrl.SetupSignalHandler()
 	serve, ok := map[string]func(context.Context, *rest.Config, int) error{
-		"post": post, "apply": apply, "full": full, "runtime": controllerRuntime,
+		"post": post, "apply": apply, "full": full, "repair": repair, "runtime": controllerRuntime,
 	}[flag.Arg(0)]
 	if !ok {
 		log.Fatalf("no such peer: %q", flag.Arg(0))

@@ -57,11 +57,17 @@ pub(super) struct Timing {
     pub(super) silence: Duration,
     pub(super) short: Duration,
     pub(super) backoff: (Duration, Duration),
+    pub(super) forbidden: Duration,
 }
 
 impl Default for Timing {
     fn default() -> Self {
-        Self { silence: limits::WATCH_SILENCE, short: limits::WATCH_SHORT, backoff: limits::WATCH_BACKOFF }
+        Self {
+            silence: limits::WATCH_SILENCE,
+            short: limits::WATCH_SHORT,
+            backoff: limits::WATCH_BACKOFF,
+            forbidden: limits::WATCH_FORBIDDEN,
+        }
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) struct Stream<F> {
     pub(super) listed: bool,
     /// How often the watch was opened.
     pub(super) opened: u64,
+    /// Since when the server says that we may not.
+    pub(super) refused: Option<Instant>,
     /// Unreadable objects that were said, by hash.
     pub(super) said: HashSet<u64>,
 }
@@ -265,6 +267,7 @@ impl<F> Stream<F> {
     }
 
     fn going(&mut self) {
+        self.refused = None;
         self.say(WatchState { filled: self.listed, problem: None, opened: self.opened });
     }
 
@@ -274,7 +277,14 @@ impl<F> Stream<F> {
             tracing::info!(kind = self.name, namespace = self.watch.namespace, %error, "watch starts anew");
             return;
         }
-        let problem = WatchProblem::of(error);
+        let mut problem = WatchProblem::of(error);
+        // A server that starts refuses everybody until it has read its roles.
+        if let WatchProblem::Forbidden(message) = &problem
+            && self.listed
+            && self.refused.get_or_insert_with(Instant::now).elapsed() < self.timing.forbidden
+        {
+            problem = WatchProblem::Unreachable(message.clone());
+        }
         let filled = match &problem {
             WatchProblem::Unreachable(_) => self.listed,
             WatchProblem::Forbidden(_) => false,

@@ -11,6 +11,7 @@ const FAST: Timing = Timing {
     silence: Duration::from_secs(20),
     short: Duration::ZERO,
     backoff: (Duration::from_millis(1), Duration::from_millis(20)),
+    forbidden: Duration::ZERO,
 };
 
 /// A stream, the server that it talks to, and what it hands to its consumer.
@@ -202,6 +203,31 @@ async fn forbidden_is_not_filled_until_the_server_lets_us_again() {
     case.state(|state| !state.filled).await;
     case.server.expect("resourceVersion=10").await.stream();
     case.state(|state| state.filled && state.problem.is_none()).await;
+}
+
+#[tokio::test]
+async fn a_server_that_has_not_read_its_roles_yet_forbids_nothing() {
+    let mut case = Case::new(Timing { forbidden: Duration::from_millis(300), ..FAST });
+    let watch = case.filled(&["a"]).await;
+    watch.refuse(403, "Forbidden", "pods is forbidden");
+    let state = case.state(|state| state.problem.is_some()).await;
+    assert!(state.filled && matches!(state.problem, Some(WatchProblem::Unreachable(_))), "{state:?}");
+    let mut refusals = 0;
+    loop {
+        case.server.expect("resourceVersion=10").await.refuse(403, "Forbidden", "pods is forbidden");
+        refusals += 1;
+        let forbidden = |state: &WatchState| matches!(state.problem, Some(WatchProblem::Forbidden(_)));
+        if forbidden(&case.handle.state().borrow()) {
+            break;
+        }
+    }
+    assert!(refusals > 3, "{refusals}");
+    // Given and withdrawn again: it has its time once more.
+    let stream = case.server.expect("resourceVersion=10").await.stream();
+    case.state(|state| state.filled && state.problem.is_none()).await;
+    drop(stream);
+    case.server.expect("resourceVersion=10").await.refuse(403, "Forbidden", "pods is forbidden");
+    case.state(|state| state.filled && matches!(state.problem, Some(WatchProblem::Unreachable(_)))).await;
 }
 
 #[tokio::test]

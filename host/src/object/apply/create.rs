@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::error::{ApplyError, refused, title};
-use super::send::{Done, send, stands_as_rendered};
+use super::send::{Done, send_new, send_over, stands_as_rendered};
 use crate::cluster::meta::{ManagedFields, Owner};
 use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
 use crate::names;
@@ -21,28 +23,52 @@ pub(crate) async fn create(
     parent: &Parent,
     child: &Owned,
 ) -> Result<(Done, Arc<Child>), ApplyError> {
-    match send(host, child, "resourceVersion", "1").await {
+    match send_new(host, child).await {
         Ok(record) => Ok((Done::Made, record)),
-        Err(error) if error.is_conflict() => stands_in_the_way(host, key, parent, child).await,
+        Err(error) if error.is_conflict() => {
+            let there = read(host, child).await.map_err(|error| refused(child, error))?;
+            judge(host, key, parent, child, &there).await
+        }
         Err(error) => Err(refused(child, error)),
     }
 }
 
-/// Something of that name is there: ours without its label, going, or foreign.
-pub(crate) async fn stands_in_the_way(
+/// What was known is not there as it was: it has changed, or it went.
+pub(crate) async fn look_again(
     host: &Host,
     key: &ParentKey,
     parent: &Parent,
     child: &Owned,
+    known: &Child,
 ) -> Result<(Done, Arc<Child>), ApplyError> {
-    let answer = host.api.get(child.resource(), Some(&child.id().namespace), &child.id().name).await;
-    let bytes = answer.map_err(|error| refused(child, error))?;
-    let there = ObjectView::from_slice(&bytes).map_err(|error| {
+    match read(host, child).await {
+        Ok(there) => judge(host, key, parent, child, &there).await,
+        Err(error) if error.is_not_found() => {
+            host.children.remove(&known.id, &known.uid);
+            create(host, key, parent, child).await
+        }
+        Err(error) => Err(refused(child, error)),
+    }
+}
+
+async fn read(host: &Host, child: &Owned) -> Result<Bytes, ApiError> {
+    host.api.get(child.resource(), Some(&child.id().namespace), &child.id().name).await
+}
+
+/// Something of that name is there: ours, changed or without its label, going, or foreign.
+async fn judge(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    child: &Owned,
+    there: &[u8],
+) -> Result<(Done, Arc<Child>), ApplyError> {
+    let there = ObjectView::from_slice(there).map_err(|error| {
         refused(child, ApiError::new(format!("get {}", title(child)), ApiErrorKind::Decode(error.to_string())))
     })?;
     let owned = there.owners.iter().any(|owner| *owner.uid == *parent.id.uid);
     if there.deletion {
-        return Err(ApplyError::Going { child: title(child) });
+        return Err(ApplyError::Going { child: title(child), why: None });
     }
     if owned || is_orphan_of_ours(&there, parent) {
         if !owned {
@@ -55,7 +81,8 @@ pub(crate) async fn stands_in_the_way(
             host.children.put(Arc::clone(&record));
             return Ok((Done::Unchanged, record));
         }
-        let record = send(host, child, "uid", &there.uid).await.map_err(|error| refused(child, error))?;
+        let sent = send_over(host, child, &there.uid, &there.resource_version).await;
+        let record = sent.map_err(|error| refused(child, error))?;
         return Ok((Done::Changed, record));
     }
     match there.controller() {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::send::{Done, remember, send, stands_as_rendered};
+use super::send::{Done, remember, send_over, stands_as_rendered};
 use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
 use crate::names;
 use crate::object::children::Child;
@@ -38,7 +38,7 @@ pub(crate) async fn put_back(
     if stands_as_rendered(&record, child) {
         return Ok((Done::Changed, record));
     }
-    Ok((Done::Changed, send(host, child, "uid", &known.uid).await?))
+    Ok((Done::Changed, send_over(host, child, &record.uid, &record.resource_version.to_string()).await?))
 }
 
 /// The merge patch that replaces the list; none where nothing was taken out of
@@ -66,9 +66,7 @@ async fn replace(host: &Host, child: &Owned, known: &Child, mut patch: Value) ->
     let (resource, id) = (child.resource(), child.id());
     let send = async |patch: &Value| {
         let body = serde_json::to_vec(patch).unwrap_or_default();
-        let answer = host.api.patch(resource, Some(&id.namespace), &id.name, names::FIELD_MANAGER, body).await?;
-        host.metrics.wrote(&resource.kind, "patch");
-        Ok::<_, ApiError>(answer)
+        host.api.patch(resource, Some(&id.namespace), &id.name, names::FIELD_MANAGER, body).await
     };
     let seen = json!({"uid": known.uid, "resourceVersion": known.resource_version.to_string()});
     patch.as_object_mut().map(|patch| patch.insert("metadata".to_owned(), seen));

@@ -17,9 +17,20 @@ pub(crate) enum Done {
     Made,
 }
 
-pub(crate) async fn send(host: &Host, child: &Owned, precondition: &str, value: &str) -> Result<Arc<Child>, ApiError> {
+/// Makes it if there is none of its name; what is there is a 409.
+pub(crate) async fn send_new(host: &Host, child: &Owned) -> Result<Arc<Child>, ApiError> {
+    send(host, child, &[("resourceVersion", "1")]).await
+}
+
+/// Changes exactly the object and the state of it that was seen: an apply that comes late, from this host or one that led
+/// before, would else put an older rendering over a newer.
+pub(crate) async fn send_over(host: &Host, child: &Owned, uid: &str, version: &str) -> Result<Arc<Child>, ApiError> {
+    send(host, child, &[("uid", uid), ("resourceVersion", version)]).await
+}
+
+async fn send(host: &Host, child: &Owned, preconditions: &[(&str, &str)]) -> Result<Arc<Child>, ApiError> {
     let (resource, id) = (child.resource(), child.id());
-    let body = child.body(precondition, value);
+    let body = child.body(preconditions);
     let answer = host.api.apply(resource, None, Some(&id.namespace), &id.name, names::FIELD_MANAGER, body).await?;
     remember(host, child, &answer)
 }
