@@ -18,6 +18,7 @@ mod failed;
 mod queue;
 mod children;
 mod parents;
+mod namespaces;
 mod kinds;
 mod slots;
 mod refusal;
@@ -25,10 +26,12 @@ mod fight;
 mod tries;
 mod memory;
 mod host;
+mod again;
 mod watch;
 mod dispatch;
 mod gather;
 mod render;
+mod finalizer;
 mod in_place;
 mod strategy;
 mod own;
@@ -40,6 +43,9 @@ mod status;
 mod report;
 mod news;
 mod failure;
+mod answer;
+mod pause;
+mod finalize;
 mod walk;
 mod worker;
 
@@ -47,7 +53,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-pub use host::{Host, Unmet};
+pub use host::{Host, Settings, Unmet};
 
 /// Starts the watches and the workers; all end with the set.
 ///

@@ -1,6 +1,6 @@
 //! From one version to the next, with the data.
 
-use crate::levers::database;
+use crate::databases::database;
 use keelson_tests::prelude::*;
 
 const JOB: Kind = Kind::namespaced("batch/v1", "Job", "jobs");

@@ -44,7 +44,7 @@ pub use election::Rival;
 pub use host::{HOST_ACCOUNT, HOST_USER, Host, HostBuilder};
 pub use metrics::{Metrics, get as http_get};
 pub use object::{
-    Condition, DATABASE, DEPLOYMENT, ENDPOINT_SLICE, EVENT, Kind, LEASE, NAMESPACE, Object, POD, SECRET, SERVICE,
+    Condition, DATABASE, DEPLOYMENT, ENDPOINT_SLICE, EVENT, JOB, Kind, LEASE, NAMESPACE, Object, POD, SECRET, SERVICE,
 };
 pub use paths::{binary, guests, plugins, repository, state, sweep};
 pub use probe::Probe;

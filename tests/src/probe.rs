@@ -8,7 +8,7 @@
 //!
 //! A *script* says what a render answers: `children` (a list), `raw` (children as text, JSON or not), `strategies` (`{Pod: OnDelete}`), `none`, `secrets`
 //! (`{name, key}`), `status`, `conditions`, `notReady`, `lookAgainAfter`, `fail` (`{class: invalid | not-yet | internal,
-//! reason, message, fields, allowed, remedy, retryAfter}`), `log`, `act` (`trap`, `loop`, `allocate`). In its texts
+//! reason, message, fields, allowed, remedy, retryAfter}`), `failUntil` (`fail` only until then, seconds since 1970), `log`, `act` (`trap`, `loop`, `allocate`). In its texts
 //! `{name}`, `{namespace}`, `{/JSON/POINTER}` stand for values of the parent, `{fill:N}` for N letters, and the text
 //! `{selector}` for the selector labels. It is the plugin's configuration, or an object's annotation
 //! `keelson.test/script`, which a test can change while the host runs: that is a new rendering of the same object.
@@ -24,6 +24,10 @@ use crate::{Outcome, paths};
 /// The annotation of an object that scripts it alone.
 pub const SCRIPT: &str = "keelson.test/script";
 
+/// The annotation of an object that says how it is finalized: `{script?, waiting?: {reason, message}, until?: {kind,
+/// name}}`. Done where nothing is waited for, or the child `until` has the condition Complete.
+pub const FINALIZE: &str = "keelson.test/finalize";
+
 /// The slot in the component: this mark, then the manifest, padded to so many bytes.
 const MARK: &[u8] = b"keelson-manifest";
 const SLOT: usize = 4096;
@@ -32,6 +36,7 @@ const SLOT: usize = 4096;
 #[derive(Clone)]
 pub struct Probe {
     name: String,
+    guest: &'static str,
     manifest: Value,
     spec: Value,
 }
@@ -58,6 +63,7 @@ impl Probe {
             "discriminator": discriminator});
         Self {
             name: name.to_owned(),
+            guest: "probe.wasm",
             manifest: json!({"name": name, "version": "0.0.0", "serves": [served]}),
             spec: json!({"source": {"file": {"path": format!("{name}.wasm")}}, "trust": {"unsigned": true},
                 "grant": {"serves": [serves], "namespaces": ["*"]}}),
@@ -74,6 +80,12 @@ impl Probe {
         let granted = kinds.iter().map(|kind| json!({"group": split(kind).0, "kind": kind.kind}));
         merge(&mut self.manifest, &json!({"children": declared.collect::<Vec<_>>()}));
         merge(&mut self.spec, &json!({"grant": {"children": granted.collect::<Vec<_>>()}}));
+        self
+    }
+
+    /// With the hook `finalize`: what it says is an object's annotation [`FINALIZE`] (guest: tests/guests/finalizer).
+    pub fn finalizing(mut self) -> Self {
+        self.guest = "finalizer.wasm";
         self
     }
 
@@ -96,7 +108,7 @@ impl Probe {
 
     /// `NAME.wasm` and `NAME.yaml` into a folder of plugins.
     pub fn write(&self, folder: &Path) -> Outcome {
-        let guest = paths::guests().join("probe.wasm");
+        let guest = paths::guests().join(self.guest);
         let mut component =
             std::fs::read(&guest).with_context(|| format!("no guest at {}: make test-guests", guest.display()))?;
         let manifest = self.manifest.to_string();

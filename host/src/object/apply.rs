@@ -18,11 +18,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use self::change::{Standing, attempted};
-use self::create::{create, is_ours};
+use self::create::{create, is_ours, may_own_again};
 use self::error::title;
 pub(crate) use self::error::{ApplyError, ApplyErrors};
 use self::replace::replace;
-use self::send::{Done, stands_as_rendered};
+use self::send::Done;
+pub(crate) use self::send::stands_as_rendered;
 use super::children::Child;
 use super::failed::{Cause, Ended};
 use super::fields;
@@ -144,8 +145,11 @@ async fn apply_one(
         return Err(ApplyError::Going { child: title(child), why: known.unready.clone() });
     }
     let Some(known) = known.filter(|known| *known.instance == *parent.id.uid && is_ours(known, parent)) else {
-        return make(host, parent, child, tries).await;
+        return make(host, key, parent, child, tries).await;
     };
+    if known.owners.is_empty() {
+        may_own_again(host, key, parent, child).await?;
+    }
     if let Some(ended) = known.ended.as_deref().filter(|ended| is_to_be_replaced(ended, child.policy()))
         && known.is_owned_by(&parent.id.uid)
     {
@@ -167,6 +171,7 @@ async fn apply_one(
 /// Makes what is not known to be there, unless the very same was refused for good.
 async fn make(
     host: &Host,
+    key: &ParentKey,
     parent: &Parent,
     child: &Owned,
     tries: &mut Tries,
@@ -178,7 +183,7 @@ async fn make(
     if let Some(Lesson::Refused(refusal)) = tries.lesson(id, &attempted) {
         return Err(ApplyError::Refused(refusal.clone()));
     }
-    match create(host, parent, child).await {
+    match create(host, key, parent, child).await {
         // It was there without the label that it is found by: somebody takes it away.
         Ok((Done::Changed, record)) => {
             let label = format!("/metadata/labels/{}", fields::escape(names::INSTANCE_LABEL));

@@ -11,15 +11,28 @@ use super::in_place;
 use super::parents::{Named, Parent};
 use super::strategy::{self, Policy};
 use crate::check::{self, CheckedChild};
-use crate::cluster::Resource;
+use crate::cluster::meta::ViewError;
+use crate::cluster::{ObjectView, Resource};
 use crate::names;
+use crate::plugin::passed::{Given, Passed};
 use crate::plugin::{Plugin, request};
 
-/// Its kind went away between gather and here: the next walk says so.
 #[derive(Debug, thiserror::Error)]
-#[error("{child}: the API server does not serve its kind any more")]
-pub(crate) struct OwnError {
-    child: String,
+pub(crate) enum OwnError {
+    /// Its kind went away between gather and here: the next walk says so.
+    #[error("{child}: the API server does not serve its kind any more")]
+    Missing { child: String },
+    #[error("the object could not be read: {0}")]
+    Unreadable(ViewError),
+}
+
+impl OwnError {
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "KindMissing",
+            Self::Unreadable(_) => "InvalidSpec",
+        }
+    }
 }
 
 /// A child that may be sent. Only this step makes one.
@@ -73,23 +86,40 @@ pub(crate) fn all(
     parent: &Parent,
     plugin: &Plugin,
 ) -> Result<Vec<Owned>, OwnError> {
+    let given = given(parent, plugin)?;
     children
         .into_iter()
         .map(|child| {
-            let missing = || OwnError { child: format!("{} {}", child.kind().kind.kind, child.name()) };
+            let missing = || OwnError::Missing { child: format!("{} {}", child.kind().kind.kind, child.name()) };
             let (index, kind) = host.kinds.child(&child.kind().kind).ok_or_else(missing)?;
             let resource = kind.resource().ok_or_else(missing)?;
-            Ok(own(child, index, resource, &parent.id, plugin))
+            Ok(own(child, index, resource, &parent.id, (plugin, &given)))
         })
         .collect()
 }
 
+/// What the parent passes on by its plugin's document.
+fn given(parent: &Parent, plugin: &Plugin) -> Result<Given, OwnError> {
+    if plugin.passed == Passed::default() {
+        return Ok(Given::default());
+    }
+    let view = ObjectView::parse(&parent.guest).map_err(OwnError::Unreadable)?;
+    Ok(plugin.passed.of(&view))
+}
+
 /// `kind` is the child's index in the table of child kinds.
-fn own(child: CheckedChild, kind: usize, resource: Arc<Resource>, parent: &check::Parent, plugin: &Plugin) -> Owned {
+fn own(
+    child: CheckedChild,
+    kind: usize,
+    resource: Arc<Resource>,
+    parent: &check::Parent,
+    (plugin, given): (&Plugin, &Given),
+) -> Owned {
     let policy = strategy::policy(&plugin.strategies, &child);
     let child_kind = child.kind().clone();
     let name: Box<str> = child.name().into();
     let mut object = child.into_object();
+    given.put_on(&child_kind, &mut object);
     if let Some(template) = check::pod_template_metadata(&child_kind, &mut object) {
         labels(template).insert(names::INSTANCE_LABEL.to_owned(), parent.uid.as_str().into());
     }

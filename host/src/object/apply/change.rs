@@ -182,7 +182,7 @@ impl Standing<'_> {
         if !host.stands(key, parent) {
             return Err(ApplyError::ParentGone);
         }
-        look_again(host, parent, child, known).await
+        look_again(host, key, parent, child, known).await
     }
 }
 

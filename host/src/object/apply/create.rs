@@ -12,16 +12,22 @@ use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
 use crate::names;
 use crate::object::children::Child;
 use crate::object::host::Host;
+use crate::object::kinds::Kind;
 use crate::object::own::Owned;
-use crate::object::parents::Parent;
+use crate::object::parents::{Parent, ParentKey};
 
 /// Makes it if there is none of its name; what is there is never overwritten.
-pub(crate) async fn create(host: &Host, parent: &Parent, child: &Owned) -> Result<(Done, Arc<Child>), ApplyError> {
+pub(crate) async fn create(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    child: &Owned,
+) -> Result<(Done, Arc<Child>), ApplyError> {
     match send_new(host, child).await {
         Ok(record) => Ok((Done::Made, record)),
         Err(error) if error.is_conflict() => {
             let there = read(host, child).await.map_err(|error| refused(child, error))?;
-            judge(host, parent, child, &there).await
+            judge(host, key, parent, child, &there).await
         }
         Err(error) => Err(refused(child, error)),
     }
@@ -30,15 +36,16 @@ pub(crate) async fn create(host: &Host, parent: &Parent, child: &Owned) -> Resul
 /// What was known is not there as it was: it has changed, or it went.
 pub(crate) async fn look_again(
     host: &Host,
+    key: &ParentKey,
     parent: &Parent,
     child: &Owned,
     known: &Child,
 ) -> Result<(Done, Arc<Child>), ApplyError> {
     match read(host, child).await {
-        Ok(there) => judge(host, parent, child, &there).await,
+        Ok(there) => judge(host, key, parent, child, &there).await,
         Err(error) if error.is_not_found() => {
             host.children.remove(&known.id, &known.uid);
-            create(host, parent, child).await
+            create(host, key, parent, child).await
         }
         Err(error) => Err(refused(child, error)),
     }
@@ -49,7 +56,13 @@ async fn read(host: &Host, child: &Owned) -> Result<Bytes, ApiError> {
 }
 
 /// Something of that name is there: ours, changed or without its label, going, or foreign.
-async fn judge(host: &Host, parent: &Parent, child: &Owned, there: &[u8]) -> Result<(Done, Arc<Child>), ApplyError> {
+async fn judge(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    child: &Owned,
+    there: &[u8],
+) -> Result<(Done, Arc<Child>), ApplyError> {
     let there = ObjectView::from_slice(there).map_err(|error| {
         refused(child, ApiError::new(format!("get {}", title(child)), ApiErrorKind::Decode(error.to_string())))
     })?;
@@ -58,6 +71,9 @@ async fn judge(host: &Host, parent: &Parent, child: &Owned, there: &[u8]) -> Res
         return Err(ApplyError::Going { child: title(child), why: None });
     }
     if owned || is_orphan_of_ours(&there, parent) {
+        if !owned {
+            may_own_again(host, key, parent, child).await?;
+        }
         if let Some(record) = host.kinds.reduce(child.id().kind, &there)
             && stands_as_rendered(&record, child)
         {
@@ -77,6 +93,28 @@ async fn judge(host: &Host, parent: &Parent, child: &Owned, there: &[u8]) -> Res
             Err(ApplyError::NameConflict { child: title(child), owner: format!("{} {}", owner.kind, owner.name) })
         }
         None => Err(ApplyError::NameConflict { child: title(child), owner: "nobody that this host knows".to_owned() }),
+    }
+}
+
+/// A child of ours without an owner: somebody took the reference away, or an orphaning delete does, of which the
+/// parent's watch has not told yet. Owned again it would go with the parent. So the parent itself is asked.
+pub(crate) async fn may_own_again(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    child: &Owned,
+) -> Result<(), ApplyError> {
+    let Some(resource) = host.kinds.parents.get(key.kind).and_then(Kind::resource) else {
+        return Err(ApplyError::ParentGone);
+    };
+    match host.api.get(&resource, Some(&parent.id.namespace), &parent.id.name).await {
+        Ok(answer) => {
+            let now = host.read_parent(key, &answer).map_err(|error| refused(child, error))?;
+            let same = now.id.uid == parent.id.uid && now.deleting == parent.deleting;
+            if same { Ok(()) } else { Err(ApplyError::ParentGone) }
+        }
+        Err(error) if error.is_not_found() => Err(ApplyError::ParentGone),
+        Err(error) => Err(refused(child, error)),
     }
 }
 
