@@ -24,9 +24,11 @@ pub(crate) async fn say(host: &Host, parent: &Parent, memory: &mut Memory) {
     memory.report.events.retain(|_, said| now.duration_since(*said) < EVENT_INTERVAL);
     for news in std::mem::take(&mut memory.report.news) {
         let topic = hash(&(&news.reason, &news.note));
-        if memory.report.events.insert(topic, now).is_some() {
+        // Counted from when it was said, not from when it was last true.
+        if memory.report.events.contains_key(&topic) {
             continue;
         }
+        memory.report.events.insert(topic, now);
         log(parent, &news);
         if let Err(error) = event(host, parent, &news).await {
             tracing::warn!(namespace = %parent.id.namespace, name = %parent.id.name, "no Event: {error}");
