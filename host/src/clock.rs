@@ -71,6 +71,11 @@ pub fn rfc3339(at: Timestamp) -> String {
     format!("{at:.0}")
 }
 
+/// What `rfc3339` wrote, in seconds since 1970.
+pub fn seconds(rfc3339: &str) -> Option<i64> {
+    rfc3339.parse::<Timestamp>().ok().map(Timestamp::as_second)
+}
+
 /// metav1.MicroTime: six digits always, as in `eventTime`.
 pub fn rfc3339_micro(at: Timestamp) -> String {
     format!("{at:.6}")
@@ -84,6 +89,8 @@ mod tests {
     fn seconds_are_cut_not_rounded() {
         let at: Timestamp = "2026-03-04T05:06:07.999999999Z".parse().unwrap();
         assert_eq!(rfc3339(at), "2026-03-04T05:06:07Z");
+        assert_eq!(seconds(&rfc3339(at)), Some(at.as_second()));
+        assert_eq!(seconds("yesterday"), None);
     }
 
     #[test]

@@ -184,6 +184,19 @@ pub const RESYNC: Duration = Duration::from_secs(3600);
 pub const STATUS_SETTLE: Duration = Duration::from_secs(2);
 /// How long a child of an earlier parent of the same name is waited for before it is called a conflict.
 pub const STALE_CHILD_GRACE: Duration = Duration::from_secs(5);
+/// Before a child is replaced that cannot be changed where it stands, or has ended: first, growth 2, cap. The first also is
+/// the least age of a child that this process has not replaced before: the memory of it goes with the process.
+pub const REPLACE_BACKOFF: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
+/// A child that stood for so long was well: the next replacement is a first one. More than the cap.
+pub const REPLACE_FORGOTTEN: Duration = Duration::from_secs(600);
+/// A Pod that has ended is told for so long before it is replaced: who looks shall see it.
+pub const ENDED_GRACE: Duration = Duration::from_secs(2);
+/// How often a field of ours that others took is put back at once: a person gives up sooner, a controller does not.
+pub const FIGHT_PATIENCE: u32 = 5;
+/// Between later repairs of the same field: first, growth 2, cap.
+pub const FIGHT_BACKOFF: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
+/// A field that stayed ours for so long is not fought for any more. More than the cap.
+pub const FIGHT_FORGOTTEN: Duration = Duration::from_secs(600);
 /// The same reason is said of one object by an Event once in this time.
 pub const EVENT_INTERVAL: Duration = Duration::from_secs(360);
 /// `look-again-after` and `retry-after` of a guest are clamped to this range; spread by a tenth.

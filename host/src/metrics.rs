@@ -49,6 +49,7 @@ struct Inner {
     watch_state: Family<WatchState, Gauge>,
     writes: Family<Write, Counter>,
     leads: Family<LeaseName, Gauge>,
+    replacements: Family<Replacement, Counter>,
     resident: Gauge,
 }
 
@@ -117,6 +118,7 @@ labels! {
     WatchState { kind: Arc<str>, state: &'static str }
     Write { kind: Arc<str>, verb: &'static str }
     LeaseName { name: Arc<str> }
+    Replacement { kind: Arc<str>, cause: &'static str }
 }
 
 // === impl Metrics ===
@@ -170,6 +172,11 @@ impl Metrics {
                 &mut registry,
                 "leader_election_master_status",
                 "1 where this host holds the lease of this name, 0 where it stands by",
+            ),
+            replacements: add(
+                &mut registry,
+                "keelson_replacements",
+                "Children deleted to be made anew, by kind and cause",
             ),
             resident: {
                 let resident = Gauge::default();
@@ -258,6 +265,13 @@ impl Metrics {
     /// A write that the API server has taken.
     pub fn wrote(&self, kind: &str, verb: &'static str) {
         self.0.writes.get_or_create(&Write { kind: kind.into(), verb }).inc();
+    }
+}
+
+impl Metrics {
+    /// A child that was deleted to be made anew.
+    pub fn replaced(&self, kind: &str, cause: &'static str) {
+        self.0.replacements.get_or_create(&Replacement { kind: kind.into(), cause }).inc();
     }
 }
 

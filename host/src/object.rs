@@ -11,20 +11,26 @@
 //! after the other.
 
 mod retry;
+mod data;
 mod fields;
 mod readiness;
+mod failed;
 mod queue;
 mod children;
 mod parents;
 mod kinds;
 mod slots;
+mod refusal;
+mod fight;
+mod tries;
 mod memory;
 mod host;
 mod watch;
 mod dispatch;
 mod gather;
 mod render;
-mod refusal;
+mod in_place;
+mod strategy;
 mod own;
 mod secrets;
 mod apply;

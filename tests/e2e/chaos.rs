@@ -76,12 +76,9 @@ pub(crate) async fn nothing_is_lost_whatever_fails(case: Case) -> Outcome {
             fault(&case, chance, &proxy);
         }
     }
-    println!(
-        "chaos: {steps} steps in {:?}, {} Databases are left, {} requests met a fault",
-        began.elapsed(),
-        wanted.len(),
-        proxy.hits()
-    );
+    let (took, hits) = (began.elapsed(), proxy.hits());
+    println!("chaos: {took:?}; host killed {kills} times, server {restarts} times, {hits} requests met a fault");
+    println!("chaos: {} Databases are left", wanted.len());
     proxy.clear();
     proxy.speak();
     // What does not live through it is started again, as a kubelet would. The garbage collector always: deletions that it

@@ -28,7 +28,7 @@ pub(crate) async fn case_45_a_fuzzed_spec_ends_in_a_condition(case: Case) -> Out
     // Deeper than most readers of JSON go, this test's included.
     let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
     let object = format!(
-        r#"{{"apiVersion":"zalando.org/v1","kind":"Database","metadata":{{"name":"deep"}},"spec":{{"type":"mongo","x":{deep}}}}}"#
+        r#"{{"apiVersion":"zalando.org/v1","kind":"Database","metadata":{{"name":"deep"}},"spec":{{"type":"mongo","affinity":{{"x":{deep}}}}}}}"#
     );
     let file = case.dir.join("deep.json");
     std::fs::write(&file, object)?;

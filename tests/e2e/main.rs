@@ -20,8 +20,16 @@ mod crd;
 mod specs;
 mod fuzz;
 mod plugins;
+mod strategies;
+mod drift;
+mod refusals;
+mod failed;
 mod hostile;
+mod wire;
+mod crowd;
 mod chaos;
+mod levers;
+mod upgrades;
 
 use std::process::ExitCode;
 
@@ -97,7 +105,49 @@ fn main() -> ExitCode {
         shared!(plugins::case_71_a_plugin_that_hangs_stalls_only_its_objects).within(seconds(240)),
         shared!(plugins::case_72_a_child_with_an_invalid_name_wedges_nothing),
         private!(plugins::case_75_four_of_five_plugins_serve, crd::without()),
+        private!(strategies::case_13_another_type_replaces_the_pod_once, crd::without()).within(seconds(180)),
+        shared!(strategies::case_13_a_new_plugin_version_with_other_env).within(seconds(180)),
+        shared!(strategies::case_13_what_stays_in_place_is_said),
+        shared!(strategies::on_delete_waits_for_a_person),
+        shared!(strategies::replacements_back_off),
+        shared!(strategies::a_pod_stays_where_its_replacement_would_be_refused),
+        shared!(strategies::a_stateful_set_is_never_replaced),
+        shared!(strategies::an_immutable_config_map_is_made_anew),
+        shared!(strategies::case_83_labels_change_under_a_limit_range),
+        shared!(strategies::labels_change_where_a_policy_rewrote_what_is_fixed),
+        shared!(strategies::resources_are_changed_where_the_pod_stands).within(seconds(180)),
+        shared!(strategies::resources_are_changed_by_strategy_where_the_node_cannot),
+        shared!(drift::case_65_drift_is_repaired_without_a_generation),
+        shared!(drift::two_writers_that_fight_are_told).within(seconds(240)),
+        shared!(drift::a_fight_about_our_label_is_told).within(seconds(180)),
+        shared!(drift::a_fight_about_a_list_is_told).within(seconds(180)),
+        shared!(drift::case_49_a_status_write_leaves_others_fields_alone),
+        shared!(drift::case_67_a_concurrent_writer_on_the_parent),
+        shared!(refusals::case_16_a_node_port_that_is_taken).within(seconds(180)),
+        shared!(refusals::case_25_a_quota_of_no_pods).within(seconds(180)),
+        shared!(refusals::case_26_a_namespace_that_enforces_restricted),
+        shared!(refusals::a_policy_that_denies_is_waited_for),
+        shared!(failed::pods_that_ended_are_replaced_with_back_off).within(seconds(180)),
+        shared!(failed::pods_that_may_come_right_are_waited_for),
+        shared!(failed::pods_that_were_to_end_are_kept).within(seconds(180)),
         shared!(plugins::case_79_a_loop_outside_of_render_has_the_same_deadline),
+        private!(wire::case_35_silence_a_restart_and_a_right_that_is_withdrawn).within(seconds(600)),
+        shared!(wire::case_36_a_410_lists_anew_wherever_it_comes).within(seconds(300)),
+        private!(crowd::case_40_a_crowd_stays_within_the_shipped_memory_limit, crowd::bare()).within(seconds(900)),
+        private!(crowd::case_81_the_last_node_port_is_told_and_heals, crowd::bare()).within(seconds(300)),
         private!(chaos::nothing_is_lost_whatever_fails).within(seconds(900)),
+        shared!(levers::levers_reach_pod_and_service),
+        shared!(levers::a_service_becomes_internal_and_is_opened_again),
+        shared!(levers::case_16_a_node_port_that_is_taken_is_told).within(seconds(180)),
+        shared!(levers::case_26_pods_comply_with_a_restricted_namespace),
+        shared!(levers::case_26_violations_are_told_in_the_servers_words).within(seconds(180)),
+        shared!(levers::a_spec_that_cannot_be_is_refused_at_admission),
+        shared!(levers::storage_and_credentials_are_not_taken_back),
+        shared!(levers::every_field_is_explained),
+        shared!(upgrades::mongo_moves_step_by_step).within(seconds(300)),
+        shared!(upgrades::a_step_goes_on_under_another_host).within(seconds(180)),
+        shared!(upgrades::a_job_that_fails_says_what_to_do).within(seconds(180)),
+        shared!(upgrades::mysql_moves_when_the_new_server_is_ready).within(seconds(180)),
+        shared!(upgrades::without_storage_any_version_may_run),
     ])
 }

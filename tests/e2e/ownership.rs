@@ -93,7 +93,8 @@ metadata: {{name: weak}}
 rules:
 - {{apiGroups: [zalando.org], resources: [databases], verbs: [get, list, watch]}}
 - {{apiGroups: [zalando.org], resources: [{resources}], verbs: [get, patch, update]}}
-- {{apiGroups: [''], resources: [pods, services], verbs: [get, list, watch, create, patch, delete]}}
+- {{apiGroups: [''], resources: [pods, services, persistentvolumeclaims], verbs: [get, list, watch, create, patch, delete]}}
+- {{apiGroups: [batch], resources: [jobs], verbs: [get, list, watch, create, patch, delete]}}
 - {{apiGroups: [''], resources: [secrets], verbs: [get, create, patch]}}
 - {{apiGroups: [events.k8s.io, ''], resources: [events], verbs: [create, patch]}}"
         )

@@ -61,8 +61,6 @@ pub(crate) async fn case_24_a_database_is_ready_when_its_pod_is(case: Case) -> O
     case.patch(POD, "a/status", &container(true, &json!({"running": {"startedAt": null}}))).await?;
     case.wait(DATABASE, "a", "Ready", |database| database.is("Ready")).await?;
     is(waiting("CrashLoopBackOff", "back-off restarting"), "CrashLoopBackOff", "restarting").await?;
-    let evicted = json!({"status": {"phase": "Failed", "reason": "Evicted", "message": "low on ephemeral-storage"}});
-    is(evicted, "Evicted", "ephemeral-storage").await?;
     // The words of a Pod that is not ready are a child's, not a failure of the host's.
     let database = case.get(DATABASE, "a").await?;
     ensure!(database.is_not("Degraded", "AsExpected"), "{database}");

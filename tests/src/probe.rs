@@ -6,7 +6,7 @@
 //! case.scripted("bad", "mongo", &json!({"act": "trap"})).await?; // this object's own script
 //! ```
 //!
-//! A *script* says what a render answers: `children` (a list), `raw` (children as text, JSON or not), `none`, `secrets`
+//! A *script* says what a render answers: `children` (a list), `raw` (children as text, JSON or not), `strategies` (`{Pod: OnDelete}`), `none`, `secrets`
 //! (`{name, key}`), `status`, `conditions`, `notReady`, `lookAgainAfter`, `fail` (`{class: invalid | not-yet | internal,
 //! reason, message, fields, allowed, remedy, retryAfter}`), `log`, `act` (`trap`, `loop`, `allocate`). In its texts
 //! `{name}`, `{namespace}`, `{/JSON/POINTER}` stand for values of the parent, `{fill:N}` for N letters, and the text

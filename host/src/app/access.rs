@@ -84,6 +84,10 @@ fn needs(registry: &Registry, namespaces: &[String]) -> BTreeSet<Need> {
                 let secret = child.kind.group.is_empty() && child.kind.kind == "Secret";
                 let verbs: &[&str] = if secret { &SECRET_VERBS } else { &CHILD_VERBS };
                 verbs.iter().for_each(|verb| need(&child.kind, None, verb));
+                if child.kind.group.is_empty() && child.kind.kind == "Pod" {
+                    // For changes of resources where a Pod stands.
+                    need(&child.kind, Some("resize"), "patch");
+                }
             }
             let events = KindRef {
                 group: "events.k8s.io".to_owned(),

@@ -110,6 +110,22 @@ impl ApiError {
             && self.refusal().is_some_and(|it| it.causes.iter().any(|cause| cause.field == "metadata.uid"))
     }
 
+    /// Nothing of the object, but of the way to the API server or of a proxy before it: the next call would meet it too.
+    pub fn is_unreachable(&self) -> bool {
+        match &*self.kind {
+            ApiErrorKind::NotLeading | ApiErrorKind::Timeout(_) | ApiErrorKind::Connect(_) | ApiErrorKind::Auth(_) => {
+                true
+            }
+            ApiErrorKind::Status(refusal) => !refusal.by_kubernetes && refusal.code >= 500,
+            ApiErrorKind::Decode(_) => false,
+        }
+    }
+
+    /// A right that RBAC does not give; other admission rules are a 403 too.
+    pub fn is_without_right(&self) -> bool {
+        self.refusal().is_some_and(|it| it.code == 403 && it.message.contains(" cannot "))
+    }
+
     /// 410: the resourceVersion or the continue token is too old.
     pub fn is_expired(&self) -> bool {
         self.code() == Some(410)

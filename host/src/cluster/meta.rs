@@ -60,6 +60,9 @@ pub struct ManagedFields<'a> {
     pub operation: Cow<'a, str>,
     #[serde(borrow)]
     pub subresource: Cow<'a, str>,
+    /// Of the manager's last write here, RFC 3339.
+    #[serde(borrow)]
+    pub time: Cow<'a, str>,
     #[serde(borrow, rename = "fieldsV1")]
     pub fields_v1: Option<&'a RawValue>,
 }

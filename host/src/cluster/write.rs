@@ -11,6 +11,7 @@ use super::resource::Resource;
 use crate::limits;
 
 const MERGE: HeaderValue = HeaderValue::from_static("application/merge-patch+json");
+const STRATEGIC_MERGE: HeaderValue = HeaderValue::from_static("application/strategic-merge-patch+json");
 /// JSON is YAML.
 const APPLY: HeaderValue = HeaderValue::from_static("application/apply-patch+yaml");
 
@@ -53,6 +54,45 @@ impl Api {
             self.call(Method::PATCH, uri, Some((MERGE, body)), limits::ANSWER_BYTES).await.map_err(at(call))?;
         self.wrote(resource, "patch");
         Ok(answer)
+    }
+
+    /// A strategic merge patch of a subresource, whose lists are merged by their keys.
+    pub async fn patch_subresource(
+        &self,
+        resource: &Resource,
+        subresource: &str,
+        namespace: Option<&str>,
+        name: &str,
+        manager: &str,
+        body: Vec<u8>,
+    ) -> Result<Bytes, ApiError> {
+        let call = || format!("patch {}", resource.describe(namespace, Some(name), Some(subresource)));
+        let mut uri = resource.path(namespace, Some(name), Some(subresource));
+        uri.push('?');
+        parameter(&mut uri, "fieldManager", manager);
+        let content = Some((STRATEGIC_MERGE, body));
+        let answer = self.call(Method::PATCH, uri, content, limits::ANSWER_BYTES).await.map_err(at(call))?;
+        self.wrote(resource, "patch-subresource");
+        Ok(answer)
+    }
+
+    /// What a create would come to, without making anything: where the name is taken, an object that is allowed is
+    /// refused as `AlreadyExists`, after every rule has been held against it.
+    pub async fn would_create(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        manager: &str,
+        body: Vec<u8>,
+    ) -> Result<(), ApiError> {
+        let call = || format!("create (dry run) {}", resource.describe(namespace, None, None));
+        let mut uri = resource.path(namespace, None, None);
+        uri.push_str("?dryRun=All");
+        parameter(&mut uri, "fieldManager", manager);
+        match self.call(Method::POST, uri, Some((JSON, body)), limits::ANSWER_BYTES).await.map_err(at(call)) {
+            Err(error) if !error.is_already_exists() => Err(error),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     pub async fn create(

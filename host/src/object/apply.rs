@@ -8,23 +8,35 @@ mod error;
 mod send;
 mod create;
 mod repair;
+mod replace;
+mod resize;
+mod stands;
+mod change;
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use self::create::{create, is_ours, look_again};
+use self::change::{Standing, attempted};
+use self::create::{create, is_ours};
+use self::error::title;
 pub(crate) use self::error::{ApplyError, ApplyErrors};
-use self::error::{refused, title};
-use self::repair::{put_back, replaced_list};
-use self::send::{Done, send_over, stands_as_rendered};
+use self::replace::replace;
+use self::send::{Done, stands_as_rendered};
 use super::children::Child;
+use super::failed::{Cause, Ended};
+use super::fields;
 use super::gather::owned_fields_hash;
 use super::host::Host;
 use super::memory::SettledChild;
 use super::own::Owned;
 use super::parents::{Named, Parent, ParentKey};
 use super::retry::Retry;
+use super::strategy::Policy;
+use super::tries::{Lesson, Tries, Why};
+use crate::check::Strategy;
+use crate::clock;
+use crate::names;
 use crate::sandbox::model::{Condition, Explanation};
 
 /// Every child is there. Only this step makes one.
@@ -73,7 +85,9 @@ pub(crate) async fn apply(
     children: &[Owned],
     secrets: Vec<Named>,
     said: Said,
+    tries: &mut Tries,
 ) -> Attempt {
+    tries.retain(&children.iter().map(Owned::id).collect());
     let (mut made, mut standing, mut errors, mut settled) = (Vec::new(), secrets, Vec::new(), Vec::new());
     let mut changed = false;
     for child in children {
@@ -82,9 +96,10 @@ pub(crate) async fn apply(
             errors.push((child.named(), ApplyError::ParentGone));
             break;
         }
-        match apply_one(host, key, parent, child).await {
+        match apply_one(host, key, parent, child, tries).await {
             Ok((done, record)) => {
                 match done {
+                    Done::Made if tries.made(child.id()) => changed = true,
                     Done::Made => made.push(child.named()),
                     Done::Changed => changed = true,
                     Done::Unchanged => {}
@@ -118,32 +133,68 @@ async fn apply_one(
     key: &ParentKey,
     parent: &Parent,
     child: &Owned,
+    tries: &mut Tries,
 ) -> Result<(Done, Arc<Child>), ApplyError> {
     let known = host.children.get(child.id());
+    if let Some(why) = known.as_ref().and_then(|known| tries.deleted(known)) {
+        return Err(ApplyError::Replacing { child: title(child), why: why.clone(), at: None });
+    }
     // Whosever it is: its name is free when it has gone, and its event tells.
-    if known.as_ref().is_some_and(|known| known.going) {
-        return Err(ApplyError::Going { child: title(child) });
+    if let Some(known) = known.as_ref().filter(|known| known.going) {
+        return Err(ApplyError::Going { child: title(child), why: known.unready.clone() });
     }
     let Some(known) = known.filter(|known| *known.instance == *parent.id.uid && is_ours(known, parent)) else {
-        return create(host, parent, child).await;
+        return make(host, parent, child, tries).await;
     };
-    if stands_as_rendered(&known, child) {
-        return Ok((Done::Unchanged, known));
+    if let Some(ended) = known.ended.as_deref().filter(|ended| is_to_be_replaced(ended, child.policy()))
+        && known.is_owned_by(&parent.id.uid)
+    {
+        let Ended { reason, message, cause } = ended.clone();
+        let why = Why { reason, message, cause: cause.label() };
+        return Err(replace(host, child, &known, why, tries).await);
     }
-    match send_over(host, child, &known.uid, &known.resource_version.to_string()).await {
-        Ok(record) => Ok((Done::Changed, record)),
-        // Another wrote to it or it went (409), or another has its name (422 on the UID).
-        Err(error) if error.is_conflict() || error.is_not_found() || error.is_uid_mismatch() => {
-            // Perhaps with its parent, and then there is nothing to make.
-            if !host.stands(key, parent) {
-                return Err(ApplyError::ParentGone);
+    let done = if stands_as_rendered(&known, child) {
+        (Done::Unchanged, known)
+    } else {
+        Standing { host, key, parent, child, known: &known }.change(tries).await?
+    };
+    match tries.fights.still(child.id(), clock::instant()) {
+        Some(said) => Err(ApplyError::Fight { child: title(child), said }),
+        None => Ok(done),
+    }
+}
+
+/// Makes what is not known to be there, unless the very same was refused for good.
+async fn make(
+    host: &Host,
+    parent: &Parent,
+    child: &Owned,
+    tries: &mut Tries,
+) -> Result<(Done, Arc<Child>), ApplyError> {
+    let (id, attempted) = (child.id(), attempted(child, None));
+    if let Some(said) = tries.fights.still(id, clock::instant()) {
+        return Err(ApplyError::Fight { child: title(child), said });
+    }
+    if let Some(Lesson::Refused(refusal)) = tries.lesson(id, &attempted) {
+        return Err(ApplyError::Refused(refusal.clone()));
+    }
+    match create(host, parent, child).await {
+        // It was there without the label that it is found by: somebody takes it away.
+        Ok((Done::Changed, record)) => {
+            let label = format!("/metadata/labels/{}", fields::escape(names::INSTANCE_LABEL));
+            match tries.fights.taken(id, &label, clock::instant()) {
+                Some(said) => Err(ApplyError::Fight { child: title(child), said }),
+                None => Ok((Done::Changed, record)),
             }
-            look_again(host, parent, child, &known).await
         }
-        Err(error) if error.is_invalid() => match replaced_list(&known, child) {
-            Some(patch) => put_back(host, child, &known, patch).await.map_err(|error| refused(child, error)),
-            None => Err(refused(child, error)),
-        },
-        Err(error) => Err(refused(child, error)),
+        Err(ApplyError::Refused(refusal)) if refusal.retry() == Retry::Permanent => {
+            tries.learn(id, attempted, Lesson::Refused(refusal.clone()));
+            Err(ApplyError::Refused(refusal))
+        }
+        done => done,
     }
+}
+
+fn is_to_be_replaced(ended: &Ended, policy: Policy) -> bool {
+    policy.strategy == Strategy::Recreate && (ended.cause != Cause::Failed || policy.asked)
 }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+use super::failed::{self, Ended};
 use super::readiness::{self, Unready};
+use crate::clock;
 use crate::cluster::ObjectView;
 use crate::names;
 
@@ -20,6 +22,8 @@ pub(crate) struct Child {
     pub id: ChildId,
     pub uid: Box<str>,
     pub resource_version: u64,
+    /// creationTimestamp, in seconds since 1970.
+    pub created: i64,
     /// The instance label: the UID of the parent that it was made for.
     pub instance: Box<str>,
     /// The UIDs of its owners.
@@ -33,6 +37,8 @@ pub(crate) struct Child {
     /// Identity, phase, conditions and what its plugin observes, JSON text.
     pub observed: Arc<str>,
     pub unready: Unready,
+    /// It will never run again by itself.
+    pub ended: Option<Box<Ended>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -67,16 +73,23 @@ struct Inner {
 // === impl Reduction ===
 
 impl Reduction {
-    /// Cuts an object down. `None` where what makes a child is missing.
+    /// Cuts an object down. `None` where what makes a child is missing, and for
+    /// what a child has made in turn: the Pod of a Job carries our label by its
+    /// template, and is looked after by the Job's own controller.
     pub(crate) fn reduce(&self, object: &ObjectView<'_>) -> Option<Child> {
         let label = |name: &str| object.labels.get(name).map(|value| &**value);
+        let instance = label(names::INSTANCE_LABEL)?;
+        if object.controller().is_some_and(|owner| *owner.uid != *instance) {
+            return None;
+        }
         let text = |name: &str| object.fields.get(name).map(|raw| raw.get());
         let pointers = label(names::PLUGIN_LABEL).and_then(|plugin| self.observe.get(plugin));
         Some(Child {
             id: ChildId { kind: self.kind, namespace: (*object.namespace).into(), name: (*object.name).into() },
             uid: (*object.uid).into(),
             resource_version: object.resource_version.parse().unwrap_or(0),
-            instance: label(names::INSTANCE_LABEL)?.into(),
+            created: object.creation_timestamp.as_deref().and_then(clock::seconds).unwrap_or(0),
+            instance: instance.into(),
             owners: object.owners.iter().map(|owner| (*owner.uid).into()).collect(),
             going: object.deletion,
             hash: object.annotations.get(names::HASH_ANNOTATION).map(|hash| (**hash).into()),
@@ -97,6 +110,7 @@ impl Reduction {
                 text("spec"),
                 text("status"),
             ),
+            ended: failed::ended(&self.group, &self.name, object).map(Box::new),
         })
     }
 
@@ -228,8 +242,20 @@ impl Child {
 
     /// Whether a walk would see no difference.
     fn matters_like(&self, other: &Child) -> bool {
-        let Self { id, uid, resource_version: _, instance, owners, going, hash, owned_fields, observed, unready } =
-            self;
+        let Self {
+            id,
+            uid,
+            resource_version: _,
+            created: _,
+            instance,
+            owners,
+            going,
+            hash,
+            owned_fields,
+            observed,
+            unready,
+            ended,
+        } = self;
         *id == other.id
             && *uid == other.uid
             && *instance == other.instance
@@ -239,6 +265,7 @@ impl Child {
             && *owned_fields == other.owned_fields
             && *observed == other.observed
             && *unready == other.unready
+            && *ended == other.ended
     }
 }
 
@@ -278,6 +305,7 @@ mod tests {
             id: ChildId { kind: 0, namespace: "n".into(), name: name.into() },
             uid: uid.into(),
             resource_version: version,
+            created: 0,
             instance: instance.into(),
             owners: vec![instance.into()],
             going: false,
@@ -285,6 +313,7 @@ mod tests {
             owned_fields: None,
             observed: "{}".into(),
             unready: None,
+            ended: None,
         }
     }
 
@@ -328,6 +357,26 @@ mod tests {
         assert_eq!(woken, vec!["p".into(), "q".into()]);
         assert!(children.of("p").is_empty());
         assert_eq!(children.of("q").len(), 1);
+    }
+
+    #[test]
+    fn what_a_child_makes_is_no_child() {
+        let reduction = Reduction {
+            kind: 0,
+            group: String::new(),
+            api_version: "v1".into(),
+            name: "Pod".into(),
+            observe: HashMap::new(),
+        };
+        let owned_by = |owners: Value| {
+            let pod = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1",
+                "labels": {names::INSTANCE_LABEL: "parent"}, "ownerReferences": owners}});
+            reduction.reduce(&ObjectView::parse(&pod.to_string()).unwrap()).is_some()
+        };
+        let owner = |uid: &str| json!({"apiVersion": "v1", "kind": "X", "name": "x", "uid": uid, "controller": true});
+        assert!(owned_by(json!([owner("parent")])));
+        assert!(owned_by(json!([])), "kept, or robbed of its owner");
+        assert!(!owned_by(json!([owner("job")])));
     }
 
     #[test]

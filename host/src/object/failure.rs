@@ -10,7 +10,7 @@ use super::parents::{Named, Parent};
 use super::retry::Retry;
 use super::{apply, dispatch, gather, own, refusal, render, secrets, status};
 use crate::check::Violation;
-use crate::clock;
+use crate::clock::{self, Instant};
 use crate::limits::STALE_CHILD_GRACE;
 use crate::sandbox::model::CallError;
 
@@ -45,6 +45,7 @@ pub(crate) fn stop(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Ou
         message: error.to_string(),
         retry: error.retry(),
         children: error.standing(),
+        again: error.again(),
     };
     let same = memory.failing.as_ref() == Some(&stop.reason);
     memory.attempts = if same { memory.attempts.saturating_add(1) } else { 0 };
@@ -53,7 +54,7 @@ pub(crate) fn stop(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Ou
     if error.is_quiet(memory) {
         return stop;
     }
-    if error.is_waiting() && stop.reason == "WaitingForDeletion" {
+    if error.is_waiting(memory) {
         *outcome = Some(Outcome::Waiting(stop.clone()));
         return stop;
     }
@@ -80,6 +81,7 @@ pub(crate) fn put_off(parent: &Parent, memory: &mut Memory, outcome: &mut Option
             message: busy.to_string(),
             retry: Retry::Passing,
             children: Vec::new(),
+            again: None,
         }));
     }
 }
@@ -119,11 +121,7 @@ impl WalkError {
             Self::Check(violation) => violation.reason().to_owned(),
             Self::Secrets(error) => error.reason().to_owned(),
             Self::Own(_) => "KindMissing".to_owned(),
-            Self::Apply { errors } => {
-                let since = *memory.stale_since.get_or_insert_with(clock::instant);
-                let patient = clock::since(since) < STALE_CHILD_GRACE;
-                errors.reason(patient).to_owned()
-            }
+            Self::Apply { errors } => errors.reason(is_patient(memory)).to_owned(),
             Self::Prune(error) => error.reason().to_owned(),
         }
     }
@@ -152,6 +150,13 @@ impl WalkError {
 
     /// Whether it passes by itself so soon that nobody needs to hear of it.
     fn is_quiet(&self, memory: &Memory) -> bool {
+        match self.refusal() {
+            // The way to the server is the host's matter: its readiness, log and metrics tell it, once.
+            Some(refusal) if refusal.error.is_unreachable() => return true,
+            // A server that starts refuses everybody until it has read its roles.
+            Some(refusal) if refusal.error.is_without_right() && memory.attempts < 2 => return true,
+            _ => {}
+        }
         match self {
             Self::Gather(gather::GatherError::Unfilled { .. }) => true,
             // It has taken its time already.
@@ -160,7 +165,35 @@ impl WalkError {
         }
     }
 
-    fn is_waiting(&self) -> bool {
-        matches!(self, Self::Apply { .. } | Self::Secrets(secrets::SecretError::Going { .. }))
+    /// What the server said, where a call ended the walk.
+    fn refusal(&self) -> Option<&refusal::Refusal> {
+        match self {
+            Self::Secrets(error) => error.refusal(),
+            Self::Apply { errors } => errors.refusal(),
+            Self::Prune(refusal) => Some(refusal),
+            _ => None,
+        }
     }
+
+    fn is_waiting(&self, memory: &mut Memory) -> bool {
+        match self {
+            Self::Apply { errors } => errors.is_waiting(is_patient(memory)),
+            Self::Secrets(secrets::SecretError::Going { .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// Where a time is known at which it is to be looked at again.
+    fn again(&self) -> Option<Instant> {
+        match self {
+            Self::Apply { errors } => errors.again(),
+            _ => None,
+        }
+    }
+}
+
+/// With what an earlier object of the same name left.
+fn is_patient(memory: &mut Memory) -> bool {
+    let since = *memory.stale_since.get_or_insert_with(clock::instant);
+    clock::since(since) < STALE_CHILD_GRACE
 }

@@ -24,6 +24,28 @@ pub(crate) fn lost(rendered: &Map<String, Value>, owned: &Map<String, Value>) ->
     })
 }
 
+/// How many steps of a JSON pointer into `rendered` a `fieldsV1` names.
+pub(crate) fn depth(rendered: &Value, pointer: &str, fields: &Value) -> usize {
+    let (mut at, mut fields, mut depth) = (Some(rendered), fields, 0);
+    for token in pointer.split('/').skip(1) {
+        let name = token.replace("~1", "/").replace("~0", "~");
+        let entry = match (at, fields.as_object()) {
+            (Some(Value::Array(items)), Some(owned)) => {
+                at = name.parse::<usize>().ok().and_then(|index| items.get(index));
+                at.and_then(|item| owned.iter().find(|(key, _)| is_item(key, item))).map(|(_, below)| below)
+            }
+            (here, Some(owned)) => {
+                at = here.and_then(|value| value.get(&name));
+                owned.get(&format!("f:{name}"))
+            }
+            (_, None) => None,
+        };
+        let Some(entry) = entry else { break };
+        (fields, depth) = (entry, depth + 1);
+    }
+    depth
+}
+
 fn lost_metadata(metadata: &Map<String, Value>, owned: Option<&Value>, path: &str) -> Option<String> {
     let Some(owned) = owned.and_then(Value::as_object) else { return Some(path.to_owned()) };
     metadata
@@ -73,7 +95,8 @@ fn is_item(entry: &str, item: &Value) -> bool {
     }
 }
 
-fn escape(name: &str) -> String {
+/// As a step of a JSON pointer.
+pub(crate) fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
@@ -146,6 +169,32 @@ mod tests {
         other["f:spec"]["f:containers"]["k:{\"name\":\"c\"}"]["f:ports"] =
             json!({"k:{\"containerPort\":81,\"protocol\":\"TCP\"}": {".": {}}});
         assert_eq!(check(&pod(), &other).as_deref(), Some("/spec/containers/0/ports/0"));
+    }
+
+    #[test]
+    fn another_managers_fields_are_followed_along_the_rendering() {
+        let rendered = pod();
+        for (pointer, entry, depth) in [
+            (
+                "/metadata/labels/keelson.dev~1instance",
+                json!({"f:metadata": {"f:labels": {"f:keelson.dev/instance": {}}}}),
+                3,
+            ),
+            ("/metadata/labels/app", json!({"f:metadata": {"f:labels": {"f:other": {}}}}), 2),
+            (
+                "/spec/containers/0/image",
+                json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {"f:image": {}}}}}),
+                4,
+            ),
+            (
+                "/spec/containers/0/image",
+                json!({"f:spec": {"f:containers": {"k:{\"name\":\"d\"}": {"f:image": {}}}}}),
+                2,
+            ),
+            ("/spec/containers/0/image", json!({"f:status": {}}), 0),
+        ] {
+            assert_eq!(super::depth(&rendered, pointer, &entry), depth, "{pointer} {entry}");
+        }
     }
 
     #[test]

@@ -111,9 +111,10 @@ impl Gathered {
     }
 }
 
+/// Of what a walk acts on though the guest does not see it: which fields are ours, and whether the child has ended.
 pub(crate) fn owned_fields_hash(child: &Child) -> u64 {
     let mut hasher = DefaultHasher::new();
-    child.owned_fields.hash(&mut hasher);
+    (&child.owned_fields, &child.ended).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::children::ChildId;
 use super::parents::Named;
 use super::retry::Retry;
+use super::tries::Tries;
 use crate::clock::Instant;
 
 #[derive(Default)]
@@ -36,6 +37,8 @@ pub(crate) struct Memory {
     pub resync_at: Option<Instant>,
     /// Since when a child of an earlier parent stands in the way.
     pub stale_since: Option<Instant>,
+    /// What was tried with its children.
+    pub tries: Tries,
     pub report: Reported,
 }
 
@@ -47,6 +50,8 @@ pub(crate) struct Stop {
     pub retry: Retry,
     /// Children that stand, though others may not.
     pub children: Vec<Named>,
+    /// When it is looked at again at the latest, where that is known.
+    pub again: Option<Instant>,
 }
 
 /// What a complete walk was based on.

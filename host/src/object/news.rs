@@ -2,7 +2,27 @@
 
 use super::apply::Applied;
 use super::memory::{Memory, News};
+use super::tries::{REPLACED_BY_EDIT, Tries, Why};
 use crate::clock;
+
+/// Children that were deleted to be made anew.
+pub(crate) fn replaced(tries: &mut Tries) -> Vec<News> {
+    let news = std::mem::take(&mut tries.news);
+    let say = |(child, Why { reason, message, cause }): (String, Why)| {
+        let edited = cause == REPLACED_BY_EDIT;
+        News {
+            warning: !edited,
+            reason: "Replaced".to_owned(),
+            action: "Replace",
+            note: format!(
+                "{child} is made anew: {}{message}",
+                if edited { String::new() } else { format!("{reason}: ") }
+            ),
+            occurrence: clock::now().to_string(),
+        }
+    };
+    news.into_iter().map(say).collect()
+}
 
 /// What was made, said once all of it stands.
 pub(crate) fn of(memory: &mut Memory, applied: &Applied, pruned: &[String]) -> Vec<News> {

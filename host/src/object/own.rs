@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
 use super::children::ChildId;
 use super::host::Host;
+use super::in_place;
 use super::parents::{Named, Parent};
+use super::strategy::{self, Policy};
 use crate::check::{self, CheckedChild};
 use crate::cluster::Resource;
 use crate::names;
-use crate::plugin::request;
-use crate::plugin::verify::hex;
+use crate::plugin::{Plugin, request};
 
 /// Its kind went away between gather and here: the next walk says so.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +29,7 @@ pub(crate) struct Owned {
     /// With labels, owner reference and the hash annotation.
     object: Map<String, Value>,
     hash: Arc<str>,
+    policy: Policy,
 }
 
 impl Owned {
@@ -43,6 +44,10 @@ impl Owned {
     }
     pub(crate) fn hash(&self) -> &Arc<str> {
         &self.hash
+    }
+    /// What is to be done where it cannot be changed.
+    pub(crate) fn policy(&self) -> Policy {
+        self.policy
     }
     pub(crate) fn named(&self) -> Named {
         Named {
@@ -66,7 +71,7 @@ pub(crate) fn all(
     host: &Host,
     children: Vec<CheckedChild>,
     parent: &Parent,
-    plugin: &str,
+    plugin: &Plugin,
 ) -> Result<Vec<Owned>, OwnError> {
     children
         .into_iter()
@@ -80,7 +85,8 @@ pub(crate) fn all(
 }
 
 /// `kind` is the child's index in the table of child kinds.
-fn own(child: CheckedChild, kind: usize, resource: Arc<Resource>, parent: &check::Parent, plugin: &str) -> Owned {
+fn own(child: CheckedChild, kind: usize, resource: Arc<Resource>, parent: &check::Parent, plugin: &Plugin) -> Owned {
+    let policy = strategy::policy(&plugin.strategies, &child);
     let child_kind = child.kind().clone();
     let name: Box<str> = child.name().into();
     let mut object = child.into_object();
@@ -91,12 +97,12 @@ fn own(child: CheckedChild, kind: usize, resource: Arc<Resource>, parent: &check
     metadata.insert("namespace".to_owned(), parent.namespace.as_str().into());
     metadata.insert("ownerReferences".to_owned(), json!([owner_reference(parent)]));
     let labels = labels(metadata);
-    for (label, value) in request::labels(plugin, parent) {
+    for (label, value) in request::labels(&plugin.name, parent) {
         labels.insert(label.to_owned(), value.into());
     }
-    let hash = hash(&object);
+    let hash: Arc<str> = in_place::hash(&resource.group, &resource.kind, &object).into();
     annotations(self::metadata(&mut object)).insert(names::HASH_ANNOTATION.to_owned(), (*hash).into());
-    Owned { id: ChildId { kind, namespace: parent.namespace.as_str().into(), name }, resource, object, hash }
+    Owned { id: ChildId { kind, namespace: parent.namespace.as_str().into(), name }, resource, object, hash, policy }
 }
 
 pub(crate) fn owner_reference(parent: &check::Parent) -> Value {
@@ -104,15 +110,6 @@ pub(crate) fn owner_reference(parent: &check::Parent) -> Value {
         "apiVersion": parent.api_version, "kind": parent.kind, "name": parent.name, "uid": parent.uid,
         "controller": true, "blockOwnerDeletion": true,
     })
-}
-
-/// Keys are sorted in a `Map`, so equal values give equal text.
-fn hash(object: &Map<String, Value>) -> Arc<str> {
-    let text = serde_json::to_vec(object).unwrap_or_default();
-    // 24 digits of it: an annotation of every child.
-    let mut digits = hex(&Sha256::digest(text));
-    digits.truncate(24);
-    digits.into()
 }
 
 fn metadata(object: &mut Map<String, Value>) -> &mut Map<String, Value> {

@@ -3,14 +3,11 @@
 //!
 //! What holds data is never taken away because a rendering left it out.
 
+use super::data::is_data;
 use super::host::Host;
 use super::own::Owned;
 use super::parents::Parent;
 use super::refusal::Refusal;
-
-/// Kinds whose loss is a loss of data.
-const DATA_KINDS: [(&str, &str); 4] =
-    [("", "PersistentVolumeClaim"), ("", "Secret"), ("apps", "StatefulSet"), ("", "Namespace")];
 
 /// Returns what was deleted, as users know it.
 pub(crate) async fn prune(host: &Host, parent: &Parent, wanted: &[Owned]) -> Result<Vec<String>, Refusal> {
@@ -21,7 +18,7 @@ pub(crate) async fn prune(host: &Host, parent: &Parent, wanted: &[Owned]) -> Res
         }
         let Some(resource) = host.kinds.resource(child.id.kind) else { continue };
         let title = format!("{} {}", resource.kind, child.id.name);
-        if DATA_KINDS.contains(&(&resource.group, &resource.kind)) {
+        if is_data(&resource.group, &resource.kind) {
             tracing::warn!(namespace = %parent.id.namespace, name = %parent.id.name, child = title, "left out of the rendering, and kept: it holds data");
             continue;
         }

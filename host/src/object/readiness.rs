@@ -67,17 +67,24 @@ struct Stopped {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct Spec {
     replicas: Option<i64>,
+    restart_policy: String,
 }
 
 /// `spec` and `status` are the object's own as JSON text, where it has them.
 pub(crate) fn of(group: &str, kind: &str, generation: i64, spec: Option<&str>, status: Option<&str>) -> Unready {
     let status = status.and_then(|json| serde_json::from_str::<Status>(json).ok()).unwrap_or_default();
-    let wanted =
-        || spec.and_then(|json| serde_json::from_str::<Spec>(json).ok()).and_then(|spec| spec.replicas).unwrap_or(1);
+    let spec = || spec.and_then(|json| serde_json::from_str::<Spec>(json).ok()).unwrap_or_default();
+    let wanted = || spec().replicas.unwrap_or(1);
     match (group, kind) {
+        // Done, as a Job that has completed.
+        ("", "Pod")
+            if status.phase == "Succeeded" && matches!(spec().restart_policy.as_str(), "Never" | "OnFailure") =>
+        {
+            None
+        }
         ("", "Pod") => pod(&status),
         ("", "PersistentVolumeClaim") => claim(&status),
         ("apps", "Deployment" | "StatefulSet" | "ReplicaSet") => replicas(&status, kind, generation, wanted()),
@@ -96,6 +103,10 @@ fn pod(status: &Status) -> Unready {
     if matches!(status.phase.as_str(), "Failed" | "Succeeded") {
         let reason = if status.reason.is_empty() { &status.phase } else { &status.reason };
         return why(reason, &[&status.message, &format!("its phase is {}", status.phase)]);
+    }
+    // What became of its node: NodeLost.
+    if !status.reason.is_empty() {
+        return why(&status.reason, &[&status.message, "it is not ready"]);
     }
     if let Some(scheduled) = condition("PodScheduled").filter(|scheduled| scheduled.status == "False") {
         return why(&scheduled.reason, &[&scheduled.message, "no node has been found for it"]);
@@ -204,11 +215,24 @@ mod tests {
             (waiting("ContainerCreating"), Some("ContainersNotReady")),
             (json!({"phase": "Failed", "reason": "Evicted", "message": "disk"}), Some("Evicted")),
             (json!({"phase": "Succeeded"}), Some("Succeeded")),
+            (
+                json!({"phase": "Running", "reason": "NodeLost", "conditions": [{"type": "Ready", "status": "False"}]}),
+                Some("NodeLost"),
+            ),
             (json!({}), Some("Pending")),
             (json!({"phase": 5, "conditions": "x"}), Some("Pending")),
         ] {
             assert_eq!(reason("", "Pod", &status).as_deref(), expected, "{status}");
         }
+    }
+
+    #[test]
+    fn a_pod_that_was_to_end_is_ready_when_it_has() {
+        let of = |policy: &str| {
+            of("", "Pod", 1, Some(&json!({"restartPolicy": policy}).to_string()), Some(r#"{"phase":"Succeeded"}"#))
+        };
+        assert_eq!((of("Never"), of("OnFailure")), (None, None));
+        assert_eq!(of("Always").map(|why| why.reason).as_deref(), Some("Succeeded"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use super::retry::Retry;
 use crate::cluster::{ApiError, ApiErrorKind};
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{child}: {error}")]
 pub(crate) struct Refusal {
     pub child: String,
@@ -31,6 +31,25 @@ impl Refusal {
     pub(crate) fn new(child: String, error: ApiError) -> Self {
         let meaning = meaning(&error);
         Self { child, error, meaning }
+    }
+
+    /// Refused because of what stands there: by the server's words, which are not of every kind the same.
+    pub(crate) fn is_immutable(&self) -> bool {
+        self.meaning == Meaning::ImmutableField
+    }
+
+    /// No rule that this host knows: perhaps one about a change.
+    pub(crate) fn is_rejected(&self) -> bool {
+        self.meaning == Meaning::Rejected
+    }
+
+    /// The fields and the server's words, without the copy of the object that it may add.
+    pub(crate) fn in_short(&self) -> String {
+        let Some(refusal) = self.error.refusal() else { return self.error.to_string() };
+        let line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
+        let causes: Vec<String> =
+            refusal.causes.iter().map(|cause| format!("{}: {}", cause.field, line(&cause.message))).collect();
+        if causes.is_empty() { line(&refusal.message) } else { causes.join("; ") }
     }
 
     pub(crate) fn reason(&self) -> &'static str {
@@ -63,6 +82,18 @@ impl Refusal {
     }
 }
 
+/// What the API server says of Pods, `resize`, workloads, Services and roles.
+const IMMUTABLE: [&str; 8] = [
+    "immutable",
+    "may not change",
+    "updates to statefulset spec",
+    "can not be modified",
+    "cannot be removed",
+    "less than or equal to previous value",
+    "without support for resize",
+    "cannot change roleRef",
+];
+
 /// By code, and where one code says several things by the server's words.
 fn meaning(error: &ApiError) -> Meaning {
     let refusal = match &*error.kind {
@@ -86,13 +117,51 @@ fn meaning(error: &ApiError) -> Meaning {
         404 => Meaning::Unavailable,
         413 => Meaning::TooLarge,
         422 if says("port is already allocated") => Meaning::PortConflict,
-        422 if says("immutable") || says("may not change") || says("updates to statefulset spec") => {
-            Meaning::ImmutableField
-        }
+        // An admission rule of the cluster's, by whatever code it chose: somebody may change it.
+        400..=499 if says("denied the request") || says("denied request") => Meaning::Forbidden,
+        422 if IMMUTABLE.iter().any(|words| says(words)) => Meaning::ImmutableField,
         400 | 422 if says("too large") || says("Too long: may not be more than") => Meaning::TooLarge,
         500 if says("range is full") => Meaning::PortsExhausted,
         500 if says("etcdserver: request is too large") => Meaning::TooLarge,
         code if (400..500).contains(&code) && !matches!(code, 408 | 409 | 410 | 429) => Meaning::Rejected,
         _ => Meaning::Unavailable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::{Cause, Refusal as Answer};
+
+    fn refusal(code: u16, message: &str, cause: &str) -> Refusal {
+        let cause = Cause { reason: String::new(), field: "spec".to_owned(), message: cause.to_owned() };
+        let answer = Answer { code, message: message.to_owned(), causes: vec![cause], ..Answer::default() };
+        Refusal::new("Pod a".to_owned(), ApiError::new("apply pods n/a", ApiErrorKind::Status(answer)))
+    }
+
+    #[test]
+    fn one_code_says_several_things() {
+        for (code, message, reason, retry) in [
+            (403, "exceeded quota: q", "QuotaExceeded", Retry::Blocked),
+            (403, "violates PodSecurity \"restricted:latest\"", "Forbidden", Retry::Blocked),
+            (422, "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no", "Forbidden", Retry::Blocked),
+            (400, "admission webhook \"w\" denied the request: no", "Forbidden", Retry::Blocked),
+            (422, "provided port is already allocated", "PortConflict", Retry::Blocked),
+            (422, "field is immutable", "ImmutableField", Retry::Permanent),
+            (422, "Pod QOS Class may not change as a result of resizing", "ImmutableField", Retry::Permanent),
+            (422, "must be positive", "Rejected", Retry::Permanent),
+            (500, "failed to allocate a nodePort: range is full", "PortsExhausted", Retry::Blocked),
+            (500, "boom", "ApiUnavailable", Retry::Passing),
+        ] {
+            let refusal = refusal(code, message, "");
+            assert_eq!((refusal.reason(), refusal.retry()), (reason, retry), "{code} {message}");
+        }
+    }
+
+    #[test]
+    fn the_copy_of_the_object_is_left_out() {
+        let refusal =
+            refusal(422, "Pod \"a\" is invalid: spec: Forbidden: …", "Forbidden: may not change\n@@ -1 +1 @@\n-secret");
+        assert_eq!(refusal.in_short(), "spec: Forbidden: may not change");
     }
 }

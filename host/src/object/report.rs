@@ -17,22 +17,29 @@ use crate::cluster::Resource;
 use crate::limits::{EVENT_INTERVAL, EVENT_NOTE_BYTES};
 use crate::names;
 
-/// Says what has not been said lately. An Event that cannot be written is
-/// logged and let go: it must not hold up anything.
+/// Says what has not been said lately. An Event that is refused is logged and
+/// let go: it must not hold up anything. While nobody answers it is kept.
 pub(crate) async fn say(host: &Host, parent: &Parent, memory: &mut Memory) {
     let now = clock::instant();
     memory.report.events.retain(|_, said| now.duration_since(*said) < EVENT_INTERVAL);
-    for news in std::mem::take(&mut memory.report.news) {
+    let mut left = std::mem::take(&mut memory.report.news).into_iter();
+    while let Some(news) = left.next() {
         let topic = hash(&(&news.reason, &news.note));
-        // Counted from when it was said, not from when it was last true.
         if memory.report.events.contains_key(&topic) {
             continue;
         }
+        match event(host, parent, &news).await {
+            Err(error) if error.is_unreachable() => {
+                memory.report.news = std::iter::once(news).chain(left).collect();
+                return;
+            }
+            Err(error) => {
+                tracing::warn!(namespace = %parent.id.namespace, name = %parent.id.name, "no Event: {error}");
+            }
+            Ok(()) => {}
+        }
         memory.report.events.insert(topic, now);
         log(parent, &news);
-        if let Err(error) = event(host, parent, &news).await {
-            tracing::warn!(namespace = %parent.id.namespace, name = %parent.id.name, "no Event: {error}");
-        }
     }
 }
 

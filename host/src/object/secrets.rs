@@ -42,6 +42,13 @@ pub(crate) enum SecretError {
 }
 
 impl SecretError {
+    pub(crate) fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(refusal) => Some(refusal),
+            Self::NameConflict { .. } | Self::Going { .. } | Self::NoRandom(_) => None,
+        }
+    }
+
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::NameConflict { .. } => "NameConflict",

@@ -206,7 +206,8 @@ fn judge(outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> [Condi
                 Some((why.reason.clone(), format!("{kind} {}: {}", child.id.name, why.message)))
             });
             let own = applied.said().not_ready.as_ref().map(|own| (own.reason.clone(), own.message.clone()));
-            match unready.or(own) {
+            // A plugin that says something knows more than one child.
+            match own.or(unready) {
                 None => [
                     said("Ready", "True", "Ready", "all children are ready".to_owned()),
                     said("Progressing", "False", "Ready", String::new()),

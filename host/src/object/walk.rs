@@ -92,8 +92,9 @@ async fn steps(
         memory.settled = None;
         return Ok(Next::Settled(look_again));
     };
-    let owned = own::all(host, children, parent, &plugin.name)?;
-    let attempt = apply::apply(host, key, parent, &owned, secrets, said).await;
+    let owned = own::all(host, children, parent, &plugin)?;
+    let attempt = apply::apply(host, key, parent, &owned, secrets, said, &mut memory.tries).await;
+    memory.report.news.extend(news::replaced(&mut memory.tries));
     memory.first |= outcome.is_none() && parent.recorded().is_empty();
     let wrote = !attempt.made.is_empty() || attempt.changed;
     memory.made.extend(made_secrets.into_iter().chain(attempt.made));
@@ -139,6 +140,7 @@ fn resync(memory: &mut Memory) -> Instant {
     if due {
         memory.render_once = true;
         memory.secrets_unread = true;
+        memory.tries.forget_refusals();
     }
     if due || memory.resync_at.is_none() {
         memory.resync_at = Some(now + retry::spread(RESYNC, 10));

@@ -234,8 +234,10 @@ fn child_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
     if host.children.knows(&child_id(object, index), &object.uid, version_of(object)) {
         return;
     }
-    if let Some(child) = host.kinds.reduce(index, object) {
-        host.wake(host.children.put(Arc::new(child)));
+    match host.kinds.reduce(index, object) {
+        Some(child) => host.wake(host.children.put(Arc::new(child))),
+        // Somebody else's from now on, if it was a child before.
+        None => host.wake(host.children.remove(&child_id(object, index), &object.uid)),
     }
 }
 

@@ -129,8 +129,11 @@ fn plan(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, next
             Reconciled::Success
         }
         Next::Stopped(stop) => {
-            if let Some(delay) = stop.retry.delay(memory.attempts) {
-                host.queue.add_at(key.clone(), Lane::Walk, at(delay));
+            let backed_off = stop.retry.delay(memory.attempts).map(at);
+            // A policy may have changed that refused it for good.
+            let resync = memory.resync_at.filter(|at| *at > clock::instant());
+            if let Some(again) = backed_off.into_iter().chain(stop.again).chain(resync).min() {
+                host.queue.add_at(key.clone(), Lane::Walk, again);
                 host.queue_metrics.retried();
             }
             host.queue.add(key.clone(), Lane::Report);
@@ -150,7 +153,7 @@ async fn tell(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory
         Ok(Written::Unchanged | Written::Done | Written::NoSubresource) => memory.report.attempts = 0,
         Err(error) => {
             let retry = if error.is_forbidden() || error.is_invalid() { Retry::Blocked } else { Retry::Passing };
-            if memory.report.attempts == 0 {
+            if memory.report.attempts == 0 && !error.is_unreachable() {
                 tracing::warn!(namespace = %parent.id.namespace, name = %parent.id.name, "no status: {error}");
             }
             if let Some(delay) = retry.delay(memory.report.attempts) {

@@ -186,6 +186,7 @@ fn the_tutorials_databases_are_rendered() {
         assert_eq!(
             children[1]["spec"]["selector"],
             serde_json::json!({
+                "app": "db",
                 "keelson.dev/instance": children[0]["metadata"]["labels"]["keelson.dev/instance"],
             })
         );

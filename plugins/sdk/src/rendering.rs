@@ -139,9 +139,22 @@ impl Child {
     }
 }
 
+/// A field that is null (an `Option` in a `json!()` that is `None`) is left out.
 impl From<Value> for Child {
-    fn from(object: Value) -> Self {
+    fn from(mut object: Value) -> Self {
+        leave_out_nulls(&mut object);
         Self(contract::Child { object: json_text(&object), retain: None, strategy: None })
+    }
+}
+
+fn leave_out_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(leave_out_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(leave_out_nulls),
+        _ => {}
     }
 }
 

@@ -107,7 +107,17 @@ impl<P: Plugin> Fixture<P> {
 
     /// A child that is there, given whole: cut down here as the host does it.
     #[expect(clippy::needless_pass_by_value, reason = "always a json!() of its own")]
-    pub fn child(mut self, object: Value) -> Self {
+    pub fn child(self, object: Value) -> Self {
+        self.observed(&object, None)
+    }
+
+    /// A retained child that is there, with the version of its data.
+    #[expect(clippy::needless_pass_by_value, reason = "always a json!() of its own")]
+    pub fn retained(self, object: Value, data_version: &str) -> Self {
+        self.observed(&object, Some(data_version.to_owned()))
+    }
+
+    fn observed(mut self, object: &Value, data_version: Option<String>) -> Self {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
         let manifest = contract::Manifest::from(P::manifest());
@@ -117,7 +127,7 @@ impl<P: Plugin> Fixture<P> {
         let mut projected = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}});
         let always = ["/metadata/uid", "/status/phase", "/status/conditions"];
         for pointer in always.into_iter().chain(declared.observe.iter().map(String::as_str)) {
-            project(&object, &mut projected, pointer);
+            project(object, &mut projected, pointer);
         }
         self.children.push(contract::ObservedChild {
             api_version,
@@ -126,7 +136,7 @@ impl<P: Plugin> Fixture<P> {
             uid: text("/metadata/uid"),
             going: object.pointer("/metadata/deletionTimestamp").is_some(),
             object: projected.to_string(),
-            data_version: None,
+            data_version,
         });
         self
     }
@@ -186,12 +196,27 @@ impl<P: Plugin> Fixture<P> {
 impl Rendered {
     #[must_use]
     pub fn child(&self, kind: Kind, name: &str) -> &Value {
+        self.find(kind, name).unwrap_or_else(|| panic!("no such child {name} among {:#?}", self.children))
+    }
+
+    #[must_use]
+    pub fn find(&self, kind: Kind, name: &str) -> Option<&Value> {
+        self.children.get(self.place(kind, name)?)
+    }
+
+    /// How the host is asked to keep a child.
+    #[must_use]
+    pub fn retention(&self, kind: Kind, name: &str) -> Option<&contract::Retention> {
+        let contract::Children::Exactly(children) = &self.contract.children else { return None };
+        children.get(self.place(kind, name)?)?.retain.as_ref()
+    }
+
+    fn place(&self, kind: Kind, name: &str) -> Option<usize> {
         let text =
             |child: &'_ Value, pointer| child.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-        self.children
-            .iter()
-            .find(|it| kind.covers(&text(it, "/apiVersion"), &text(it, "/kind")) && text(it, "/metadata/name") == name)
-            .unwrap_or_else(|| panic!("no such child {name} among {:#?}", self.children))
+        self.children.iter().position(|it| {
+            kind.covers(&text(it, "/apiVersion"), &text(it, "/kind")) && text(it, "/metadata/name") == name
+        })
     }
 }
 

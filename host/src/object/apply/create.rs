@@ -55,7 +55,7 @@ async fn judge(host: &Host, parent: &Parent, child: &Owned, there: &[u8]) -> Res
     })?;
     let owned = there.owners.iter().any(|owner| *owner.uid == *parent.id.uid);
     if there.deletion {
-        return Err(ApplyError::Going { child: title(child) });
+        return Err(ApplyError::Going { child: title(child), why: None });
     }
     if owned || is_orphan_of_ours(&there, parent) {
         if let Some(record) = host.kinds.reduce(child.id().kind, &there)

@@ -1,10 +1,14 @@
 //! Why a child does not stand, and what several such errors come to together.
 
+use crate::clock::Instant;
 use crate::cluster::ApiError;
+use crate::object::fight::Said;
 use crate::object::own::Owned;
 use crate::object::parents::Named;
+use crate::object::readiness::{Unready, Why as Unwell};
 use crate::object::refusal::Refusal;
 use crate::object::retry::Retry;
+use crate::object::tries::{REPLACED_BY_EDIT, Why};
 
 /// At least one.
 #[derive(Debug)]
@@ -15,13 +19,25 @@ pub(crate) struct ApplyErrors {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
-    #[error("{child} is being deleted")]
-    Going { child: String },
+    #[error("{child} is being deleted{}", state(why.as_ref()))]
+    Going { child: String, why: Unready },
     /// A child of an earlier parent of the same name, which the garbage collector will take.
     #[error("{child} belongs to an earlier {owner} of the same name")]
     Stale { child: String, owner: String },
     #[error("{child} exists already and belongs to {owner}; it is left as it is")]
     NameConflict { child: String, owner: String },
+    /// It cannot be changed where it stands, and is not replaced.
+    #[error("{child} cannot be changed where it stands: {what}; it is left as it is{}", data(*guarded))]
+    Fixed { child: String, what: String, guarded: bool },
+    #[error(
+        "{child} cannot be changed where it stands: {what}; it is made anew once somebody deletes it (strategy OnDelete)"
+    )]
+    OnDelete { child: String, what: String },
+    /// `at`: its turn comes then; without it, it is going.
+    #[error("{child}: {}; {}", why.message, replacement(*at))]
+    Replacing { child: String, why: Why, at: Option<Instant> },
+    #[error("{child}: {} takes {} again and again; it is put back ever more rarely", writer(said), said.path)]
+    Fight { child: String, said: Said },
     #[error("the object was deleted meanwhile")]
     ParentGone,
     #[error("{0}")]
@@ -42,13 +58,38 @@ impl ApplyErrors {
 
     /// The worst decides: a conflict of a name is patient for a while with what
     /// an earlier object of the same name left.
-    pub(crate) fn reason(&self, patient: bool) -> &'static str {
-        let worst = self.errors.iter().map(|(_, error)| error).max_by_key(|error| error.rank());
-        match worst {
+    pub(crate) fn reason(&self, patient: bool) -> &str {
+        match self.worst() {
             Some(ApplyError::Stale { .. }) if !patient => "NameConflict",
             Some(error) => error.reason(),
             None => "ApiUnavailable",
         }
+    }
+
+    /// The server's last word.
+    pub(crate) fn refusal(&self) -> Option<&Refusal> {
+        self.errors.iter().rev().find_map(|(_, error)| match error {
+            ApplyError::Refused(refusal) => Some(refusal),
+            _ => None,
+        })
+    }
+
+    /// Nothing is wrong with it that its turn does not mend.
+    pub(crate) fn is_waiting(&self, patient: bool) -> bool {
+        match self.worst() {
+            Some(ApplyError::Stale { .. }) => patient,
+            Some(error) => error.is_waiting(),
+            None => false,
+        }
+    }
+
+    fn worst(&self) -> Option<&ApplyError> {
+        self.errors.iter().map(|(_, error)| error).max_by_key(|error| error.rank())
+    }
+
+    /// When the first of those comes up that know their time.
+    pub(crate) fn again(&self) -> Option<Instant> {
+        self.errors.iter().filter_map(|(_, error)| error.again()).min()
     }
 
     /// What may pass is tried even where something else is permanent.
@@ -69,19 +110,42 @@ impl ApplyError {
         match self {
             Self::ParentGone => 0,
             Self::Going { .. } => 1,
-            Self::Stale { .. } => 2,
+            Self::Stale { .. } | Self::Replacing { .. } | Self::OnDelete { .. } => 2,
             Self::Refused(refusal) if refusal.retry() == Retry::Passing => 3,
-            Self::Refused(_) => 4,
-            Self::NameConflict { .. } => 5,
+            Self::Fight { .. } => 4,
+            Self::Refused(_) | Self::Fixed { .. } => 5,
+            Self::NameConflict { .. } => 6,
+        }
+    }
+
+    fn is_waiting(&self) -> bool {
+        matches!(self, Self::Going { .. } | Self::Stale { .. } | Self::Replacing { .. } | Self::OnDelete { .. })
+    }
+
+    fn again(&self) -> Option<Instant> {
+        match self {
+            Self::Replacing { at, .. } => *at,
+            Self::Fight { said, .. } => Some(said.until),
+            _ => None,
         }
     }
 
     pub(crate) fn is_in_the_way(&self) -> bool {
-        matches!(self, Self::Going { .. } | Self::Stale { .. } | Self::NameConflict { .. })
+        matches!(
+            self,
+            Self::Going { .. } | Self::Stale { .. } | Self::NameConflict { .. } | Self::Replacing { at: None, .. }
+        )
     }
 
-    pub(crate) fn reason(&self) -> &'static str {
+    pub(crate) fn reason(&self) -> &str {
         match self {
+            Self::Fixed { .. } => "ImmutableField",
+            Self::OnDelete { .. } => "OnDelete",
+            // Of one that has ended, its own word all the while.
+            Self::Replacing { why, .. } if why.cause != REPLACED_BY_EDIT => &why.reason,
+            Self::Replacing { at: Some(_), .. } => "Replacing",
+            Self::Replacing { at: None, .. } => "WaitingForDeletion",
+            Self::Fight { .. } => "FieldConflict",
             Self::ParentGone => "ObjectDeleted",
             Self::Going { .. } | Self::Stale { .. } => "WaitingForDeletion",
             Self::NameConflict { .. } => "NameConflict",
@@ -91,7 +155,10 @@ impl ApplyError {
 
     pub(crate) fn retry(&self) -> Retry {
         match self {
-            Self::ParentGone => Retry::Permanent,
+            Self::ParentGone | Self::Fixed { .. } | Self::OnDelete { .. } => Retry::Permanent,
+            // At a time of its own.
+            Self::Replacing { at: Some(_), .. } | Self::Fight { .. } => Retry::Permanent,
+            Self::Replacing { at: None, .. } => Retry::Blocked,
             Self::Going { .. } | Self::Stale { .. } | Self::NameConflict { .. } => Retry::Blocked,
             Self::Refused(refusal) => refusal.retry(),
         }
@@ -104,4 +171,20 @@ pub(crate) fn refused(child: &Owned, error: ApiError) -> ApplyError {
 
 pub(crate) fn title(child: &Owned) -> String {
     format!("{} {}", child.resource().kind, child.id().name)
+}
+
+fn state(why: Option<&Unwell>) -> String {
+    why.map_or_else(String::new, |why| format!(" ({}: {})", why.reason, why.message))
+}
+
+fn data(guarded: bool) -> &'static str {
+    if guarded { ", since it holds data" } else { "" }
+}
+
+fn replacement(at: Option<Instant>) -> &'static str {
+    if at.is_some() { "it is replaced when its turn comes" } else { "it is being deleted, to be made anew" }
+}
+
+fn writer(said: &Said) -> String {
+    said.manager.as_ref().map_or_else(|| "another writer".to_owned(), |manager| format!("the field manager {manager}"))
 }

@@ -66,9 +66,7 @@ async fn replace(host: &Host, child: &Owned, known: &Child, mut patch: Value) ->
     let (resource, id) = (child.resource(), child.id());
     let send = async |patch: &Value| {
         let body = serde_json::to_vec(patch).unwrap_or_default();
-        let answer = host.api.patch(resource, Some(&id.namespace), &id.name, names::FIELD_MANAGER, body).await?;
-        host.metrics.wrote(&resource.kind, "patch");
-        Ok::<_, ApiError>(answer)
+        host.api.patch(resource, Some(&id.namespace), &id.name, names::FIELD_MANAGER, body).await
     };
     let seen = json!({"uid": known.uid, "resourceVersion": known.resource_version.to_string()});
     patch.as_object_mut().map(|patch| patch.insert("metadata".to_owned(), seen));

@@ -11,6 +11,8 @@ use serde::Deserialize;
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct Script {
     children: Option<Vec<Value>>,
+    /// Kind to what is to be done where such a child cannot be changed.
+    strategies: Map<String, Value>,
     /// Further children as they are, JSON or not.
     raw: Vec<String>,
     /// No children, on purpose.
@@ -99,11 +101,15 @@ impl Script {
             value
         };
         let child = |object: String| contract::Child { object, retain: None, strategy: None };
+        let of_kind = |object: &Value| {
+            let kind = object.get("kind").and_then(Value::as_str)?;
+            Some(self.strategies.get(kind)?.as_str()?.to_owned())
+        };
+        let with_strategy =
+            |object: Value| contract::Child { strategy: of_kind(&object), ..child(fill(object).to_string()) };
         let raw = self.raw.into_iter().map(child);
         let children = match self.children {
-            Some(children) => contract::Children::Exactly(
-                children.into_iter().map(|object| child(fill(object).to_string())).chain(raw).collect(),
-            ),
+            Some(children) => contract::Children::Exactly(children.into_iter().map(with_strategy).chain(raw).collect()),
             None if raw.len() > 0 => contract::Children::Exactly(raw.collect()),
             None if self.none => contract::Children::None,
             None => contract::Children::Keep,

@@ -1,0 +1,197 @@
+//! From one version to the next, with the data.
+
+use crate::levers::database;
+use keelson_tests::prelude::*;
+
+const JOB: Kind = Kind::namespaced("batch/v1", "Job", "jobs");
+const CLAIM: Kind = Kind::namespaced("v1", "PersistentVolumeClaim", "persistentvolumeclaims");
+const VOLUME: Kind = Kind::cluster("v1", "PersistentVolume", "persistentvolumes");
+
+/// A Ready Database with a volume of its own, which the simulated cluster would not make.
+async fn with_storage(case: &Case, name: &str, kind: &str, on_delete: &str) -> anyhow::Result<Object> {
+    let claim = json!({"namespace": case.namespace, "name": format!("{name}-data")});
+    let volume = json!({"metadata": {"name": format!("{}-{name}", case.namespace)}, "spec": {"capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"], "storageClassName": "by-hand", "claimRef": claim, "hostPath": {"path": "/none"}}});
+    case.cluster.create(VOLUME, "", &volume).await?;
+    let storage = json!({"size": "1Gi", "storageClassName": "by-hand", "onDelete": on_delete});
+    case.apply(&database(name, &json!({"type": kind, "storage": storage}))).await?;
+    case.wait(DATABASE, name, "Ready", |database| database.is("Ready")).await
+}
+
+async fn ask_for(case: &Case, name: &str, version: &str) -> Outcome {
+    case.patch(DATABASE, name, &json!({"spec": {"version": version}})).await.map(drop)
+}
+
+/// Waits until the data is of this version, and all is at rest.
+async fn arrives_at(case: &Case, name: &str, version: &str) -> anyhow::Result<Object> {
+    let there = |database: &Object| {
+        database.is("Ready")
+            && database.text("/status/dataVersion") == version
+            && database.text("/status/version") == version
+    };
+    case.wait(DATABASE, name, &format!("at {version}"), there).await
+}
+
+/// The version asked for is refused, with the field and these as what would be accepted.
+async fn is_refused(case: &Case, name: &str, version: &str, accepted: &str) -> Outcome {
+    ask_for(case, name, version).await?;
+    let refused = |database: &Object| {
+        database.is_not("Ready", "VersionNotAllowed")
+            && database.at("/status/observedGeneration") == database.at("/metadata/generation")
+    };
+    let database = case.wait(DATABASE, name, "refused", refused).await?;
+    let message = database.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+    ensure!(message.contains("/spec/version") && message.contains(accepted), "{message}");
+    Ok(())
+}
+
+fn upgrading(database: &Object, from_to: &str) -> bool {
+    database.is("Upgrading")
+        && database.text("/status/dataVersion") == from_to
+        && database.condition("Ready").is_some_and(|ready| ready.status == "False")
+}
+
+pub(crate) async fn mongo_moves_step_by_step(case: Case) -> Outcome {
+    let _host = case.host().start().await?;
+    with_storage(&case, "a", "mongo", "Delete").await?;
+    let pod = case.get(POD, "a").await?;
+    ensure!(pod.text("/spec/volumes/0/persistentVolumeClaim/claimName") == "a-data", "{pod}");
+    is_refused(&case, "a", "4.4", "4.0, 4.2").await?;
+    ensure!(case.get(POD, "a").await?.version() == pod.version(), "the Pod is as it was");
+
+    for (from, to, job) in [("4.0", "4.2", "a-fcv-4-2"), ("4.2", "4.4", "a-fcv-4-4")] {
+        let (states, jobs) = (case.record(DATABASE, "a").await?, case.record(JOB, job).await?);
+        ask_for(&case, "a", to).await?;
+        let database = arrives_at(&case, "a", to).await?;
+        ensure!(database.condition("Upgrading").is_none(), "{database}");
+        let both = format!("{from}-to-{to}");
+        ensure!(states.saw(|state| upgrading(state, &both)), "{from} to {to} was not told: {:?}", states.all());
+        ensure!(jobs.saw(|job| job.is("Complete")), "{:?}", jobs.all());
+        case.wait_gone(JOB, job).await?;
+        let after = case.get(POD, "a").await?;
+        ensure!(after.uid() == pod.uid() && after.text("/spec/containers/0/image") == format!("mongo:{to}"), "{after}");
+        let own = async || Ok(case.list(POD).await?.iter().all(|pod| pod.name() == "a"));
+        case.until("the Job's Pods to go with it", seconds(60), own).await?;
+    }
+    is_refused(&case, "a", "4.2", "4.4, 5.0").await?;
+    ask_for(&case, "a", "4.4").await?;
+    arrives_at(&case, "a", "4.4").await?;
+    case.quiet(seconds(5)).await?;
+    // What the user wants gone goes with the Database.
+    case.delete(DATABASE, "a").await?;
+    case.wait_gone(CLAIM, "a-data").await
+}
+
+pub(crate) async fn a_step_goes_on_under_another_host(case: Case) -> Outcome {
+    let host = case.host().start().await?;
+    with_storage(&case, "a", "mongo", "Delete").await?;
+    case.pods_by_hand().await?; // from here on: those of the Job
+    ask_for(&case, "a", "4.2").await?;
+    case.wait(JOB, "a-fcv-4-2", "at work", |job| *job.at("/status/active") == json!(1)).await?;
+    let claim = case.get(CLAIM, "a-data").await?;
+    ensure!(claim.annotation("zalando.org/data-version") == Some("4.0-to-4.2"), "{claim}");
+    let host = host.restart().await?;
+    case.wait(DATABASE, "a", "upgrading still", |database| upgrading(database, "4.0-to-4.2")).await?;
+    // Neither back nor further before it is done.
+    is_refused(&case, "a", "4.0", "4.2").await?;
+    is_refused(&case, "a", "4.4", "4.2").await?;
+    // The server is the only one behind the Service, also while the Job's Pod runs.
+    ended(&case, "Running").await?;
+    let slices = case.list(ENDPOINT_SLICE).await?;
+    let text = slices.iter().map(|slice| slice.at("/endpoints").to_string()).collect::<String>();
+    ensure!(!text.contains("a-fcv-4-2"), "{text}");
+    ended(&case, "Succeeded").await?;
+    // The Job has succeeded, so what was asked for meanwhile goes on.
+    case.wait(JOB, "a-fcv-4-4", "at work", |job| *job.at("/status/active") == json!(1)).await?;
+    ended(&case, "Succeeded").await?;
+    arrives_at(&case, "a", "4.4").await?;
+    drop(host);
+    Ok(())
+}
+
+pub(crate) async fn a_job_that_fails_says_what_to_do(case: Case) -> Outcome {
+    let _host = case.host().start().await?;
+    with_storage(&case, "a", "mongo", "Delete").await?;
+    let pod = case.get(POD, "a").await?;
+    case.pods_by_hand().await?;
+    ask_for(&case, "a", "4.2").await?;
+    let job = case.wait(JOB, "a-fcv-4-2", "at work", |job| *job.at("/status/active") == json!(1)).await?;
+    // Sooner than by its own patience.
+    case.patch(JOB, "a-fcv-4-2", &json!({"spec": {"activeDeadlineSeconds": 1}})).await?;
+    let stopped = |database: &Object| database.is_not("Ready", "UpgradeNeedsAction");
+    let database = case.wait(DATABASE, "a", "stopped", stopped).await?;
+    ensure!(database.is_not("Upgrading", "UpgradeNeedsAction"), "{database}");
+    let message = database.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+    for words in ["exec a -- mongo --quiet --eval", "setFeatureCompatibilityVersion: \"4.2\"", "delete job a-fcv-4-2"] {
+        ensure!(message.contains(words), "{message}");
+    }
+    case.quiet(seconds(5)).await?;
+    ensure!(case.get(JOB, "a-fcv-4-2").await?.uid() == job.uid(), "it is not tried without end");
+    ensure!(case.get(POD, "a").await?.uid() == pod.uid(), "the server stands");
+    is_refused(&case, "a", "4.4", "4.2").await?;
+    ask_for(&case, "a", "4.2").await?;
+    case.wait(DATABASE, "a", "stopped", stopped).await?;
+
+    // As the message says.
+    case.delete(JOB, "a-fcv-4-2").await?;
+    let again = |new: &Object| new.uid() != job.uid() && *new.at("/status/active") == json!(1);
+    case.wait(JOB, "a-fcv-4-2", "made again", again).await?;
+    ended(&case, "Succeeded").await?;
+    arrives_at(&case, "a", "4.2").await?;
+    Ok(())
+}
+
+/// Brings the Job's Pods that have not ended to this phase.
+async fn ended(case: &Case, phase: &str) -> Outcome {
+    let under_way = async || -> anyhow::Result<Vec<Object>> {
+        let mut pods = case.list(POD).await?;
+        pods.retain(|pod| {
+            pod.label("keelson.test/phase").is_some()
+                && ["Pending", "Running"].contains(&pod.text("/status/phase"))
+                && !pod.going()
+        });
+        Ok(pods)
+    };
+    case.until("a Pod of the Job", seconds(20), async || Ok(!under_way().await?.is_empty())).await?;
+    for pod in under_way().await? {
+        let ready = if phase == "Running" { "True" } else { "False" };
+        let status = json!({"phase": phase, "podIP": "10.9.9.9", "podIPs": [{"ip": "10.9.9.9"}],
+            "conditions": [{"type": "Ready", "status": ready}]});
+        case.patch(POD, &format!("{}/status", pod.name()), &json!({"status": status})).await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn mysql_moves_when_the_new_server_is_ready(case: Case) -> Outcome {
+    let _host = case.host().start().await?;
+    with_storage(&case, "a", "mysql", "Delete").await?;
+    let (pod, secret) = (case.get(POD, "a").await?, case.get(SECRET, "a-credentials").await?);
+    is_refused(&case, "a", "9.7", "8.0, 8.4").await?;
+    for (from, to) in [("8.0", "8.4"), ("8.4", "9.7")] {
+        let states = case.record(CLAIM, "a-data").await?;
+        ask_for(&case, "a", to).await?;
+        arrives_at(&case, "a", to).await?;
+        let both = format!("{from}-to-{to}");
+        let recorded = |claim: &Object| claim.annotation("zalando.org/data-version") == Some(&both);
+        ensure!(states.saw(recorded), "not recorded on the way: {:?}", states.all());
+        let after = case.get(POD, "a").await?;
+        ensure!(after.uid() == pod.uid() && after.text("/spec/containers/0/image") == format!("mysql:{to}"), "{after}");
+    }
+    is_refused(&case, "a", "8.4", "9.7").await?;
+    ensure!(case.get(SECRET, "a-credentials").await?.version() == secret.version(), "the password stays");
+    Ok(())
+}
+
+pub(crate) async fn without_storage_any_version_may_run(case: Case) -> Outcome {
+    let _host = case.host().start().await?;
+    case.database("a", "mongo").await?;
+    let pod = case.get(POD, "a").await?;
+    for version in ["8.0", "4.4"] {
+        ask_for(&case, "a", version).await?;
+        let there = |database: &Object| database.is("Ready") && database.text("/status/version") == version;
+        case.wait(DATABASE, "a", version, there).await?;
+        ensure!(case.get(POD, "a").await?.uid() == pod.uid(), "an image is changed in place");
+    }
+    ensure!(case.list(JOB).await?.is_empty() && case.list(CLAIM).await?.is_empty());
+    Ok(())
+}
