@@ -13,6 +13,7 @@ mod steady;
 mod readiness;
 mod scope;
 mod server;
+mod clock;
 mod leader;
 mod late;
 mod crd;
@@ -88,6 +89,9 @@ fn main() -> ExitCode {
         shared!(leader::a_leader_that_is_killed_is_followed),
         shared!(leader::case_39_a_frozen_leader_sends_nothing_after_its_deadline).within(seconds(180)),
         shared!(late::case_39_a_write_that_comes_late_does_no_harm).within(seconds(240)),
+        shared!(leader::case_39_clocks_that_are_off_change_nothing).within(seconds(180)),
+        shared!(clock::case_27_failures_of_an_hour_are_told_seldom_and_tried_less_and_less).within(seconds(240)),
+        shared!(clock::a_host_whose_clock_is_off_works_as_any_other),
         shared!(leader::a_leader_that_is_cut_off_ends_in_time_and_is_followed),
         shared!(leader::of_two_hosts_that_start_at_once_exactly_one_leads),
         shared!(leader::a_host_that_may_not_touch_the_lease_says_so),

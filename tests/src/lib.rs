@@ -20,8 +20,8 @@
 //!
 //! For guests that misbehave, or render what a test wants, see [`probe`].
 //!
-//! Environment: `KEELSON_BIN`, `KEELSON_PLUGINS`, `KEELSON_GUESTS` (default: what is beside the test program in the
-//! target folder),
+//! Environment: `KEELSON_BIN`, `KEELSON_TEST_CLOCK_BIN`, `KEELSON_PLUGINS`, `KEELSON_GUESTS` (default: what is beside
+//! the test program in the target folder),
 //! `KEELSON_CACHE` and `KUBEBUILDER_ASSETS` (the control plane's programs), `KEELSON_TESTS_DIR` (logs and state).
 
 mod paths;
