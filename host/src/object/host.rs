@@ -118,6 +118,18 @@ impl Host {
         starting
     }
 
+    /// Watches that were filled and do not go on for now: what they would tell is missing, which makes nobody unready.
+    pub fn troubles(&self) -> Vec<String> {
+        let kinds = self.kinds.parents.iter().chain(&self.kinds.children);
+        let scopes = kinds.flat_map(|kind| kind.scopes().iter().map(move |scope| (kind, scope)));
+        let filled = scopes.filter(|(_, scope)| scope.state() == State::Filled);
+        filled
+            .filter_map(|(kind, scope)| {
+                Some(format!("{} {} unreachable: {}", kind.name(), scope.words(), scope.trouble()?))
+            })
+            .collect()
+    }
+
     pub(crate) fn group_of(&self, key: &ParentKey) -> &str {
         self.kinds.parents.get(key.kind).map_or("", |kind| kind.group.as_str())
     }

@@ -43,6 +43,8 @@ pub(crate) struct Kind {
 pub(crate) struct Scope {
     pub namespace: Option<String>,
     state: RwLock<State>,
+    /// Why a filled watch does not go on just now.
+    trouble: RwLock<Option<String>>,
     /// The joins of namespaces that its list came after.
     joins: AtomicU64,
 }
@@ -158,8 +160,12 @@ impl Kind {
 
     fn new(kind: ParentKind, namespaces: &[String], served: &Arc<Namespaces>) -> Self {
         let ParentKind { group, versions, kind, plural } = kind;
-        let scope =
-            |namespace| Scope { namespace, state: RwLock::new(State::Starting(None)), joins: AtomicU64::new(0) };
+        let scope = |namespace| Scope {
+            namespace,
+            state: RwLock::new(State::Starting(None)),
+            trouble: RwLock::new(None),
+            joins: AtomicU64::new(0),
+        };
         let scopes = if namespaces.is_empty() {
             vec![scope(None)]
         } else {
@@ -229,6 +235,16 @@ impl Scope {
         let changed = *current != state;
         *current = state;
         changed
+    }
+
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.trouble.read().clone()
+    }
+
+    pub(crate) fn set_trouble(&self, trouble: Option<&str>) {
+        if self.trouble.read().as_deref() != trouble {
+            *self.trouble.write() = trouble.map(str::to_owned);
+        }
     }
 
     /// Its list is complete, and was begun after so many joins.

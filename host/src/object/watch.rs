@@ -121,6 +121,7 @@ async fn follow(host: &Arc<Host>, role: Role, scope: usize, resource: Resource) 
             && let Some(scope) = role.kind(host).scopes().get(scope)
         {
             scope.covers(joins);
+            scope.set_trouble(state.problem.as_ref().map(WatchProblem::message));
         }
         filled |= state.filled;
         if state.opened > opened && matches!(role, Role::Parent(_)) {
