@@ -166,9 +166,8 @@ fn main() -> ExitCode {
         private!(chaos::nothing_is_lost_whatever_fails).within(seconds(900)),
         shared!(databases::levers_reach_pod_and_service),
         shared!(databases::a_service_becomes_internal_and_is_opened_again),
-        shared!(databases::case_16_a_node_port_that_is_taken_is_told).within(seconds(180)),
+        shared!(databases::a_node_port_of_ones_choice_may_be_taken).within(seconds(180)),
         shared!(databases::case_26_pods_comply_with_a_restricted_namespace),
-        shared!(databases::case_26_violations_are_told_in_the_servers_words).within(seconds(180)),
         shared!(databases::a_spec_that_cannot_be_is_refused_at_admission),
         shared!(databases::storage_and_credentials_are_not_taken_back),
         shared!(databases::every_field_is_explained),
@@ -176,6 +175,7 @@ fn main() -> ExitCode {
         shared!(upgrades::a_step_goes_on_under_another_host).within(seconds(180)),
         shared!(upgrades::a_job_that_fails_says_what_to_do).within(seconds(180)),
         shared!(upgrades::mysql_moves_when_the_new_server_is_ready).within(seconds(180)),
+        shared!(upgrades::storage_is_added_and_grows).within(seconds(180)),
         shared!(upgrades::without_storage_any_version_may_run),
     ])
 }
