@@ -18,7 +18,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use self::change::{Standing, attempted};
-use self::create::{create, is_ours, may_own_again};
+use self::create::{create, is_ours, still_stands};
 use self::error::title;
 pub(crate) use self::error::{ApplyError, ApplyErrors};
 use self::replace::replace;
@@ -148,7 +148,7 @@ async fn apply_one(
         return make(host, key, parent, child, tries).await;
     };
     if known.owners.is_empty() {
-        may_own_again(host, key, parent, child).await?;
+        still_stands(host, key, parent, child).await?;
     }
     if let Some(ended) = known.ended.as_deref().filter(|ended| is_to_be_replaced(ended, child.policy()))
         && known.is_owned_by(&parent.id.uid)
@@ -182,6 +182,9 @@ async fn make(
     }
     if let Some(Lesson::Refused(refusal)) = tries.lesson(id, &attempted) {
         return Err(ApplyError::Refused(refusal.clone()));
+    }
+    if parent.recorded().contains(&child.named()) {
+        still_stands(host, key, parent, child).await?;
     }
     match create(host, key, parent, child).await {
         // It was there without the label that it is found by: somebody takes it away.

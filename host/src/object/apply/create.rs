@@ -72,7 +72,7 @@ async fn judge(
     }
     if owned || is_orphan_of_ours(&there, parent) {
         if !owned {
-            may_own_again(host, key, parent, child).await?;
+            still_stands(host, key, parent, child).await?;
         }
         if let Some(record) = host.kinds.reduce(child.id().kind, &there)
             && stands_as_rendered(&record, child)
@@ -96,9 +96,9 @@ async fn judge(
     }
 }
 
-/// A child of ours without an owner: somebody took the reference away, or an orphaning delete does, of which the
-/// parent's watch has not told yet. Owned again it would go with the parent. So the parent itself is asked.
-pub(crate) async fn may_own_again(
+/// Asks the API server for the parent itself, where its watch may be later than that of its children: a child that has
+/// gone may have gone with it, and one without an owner may be cut loose by an orphaning delete.
+pub(crate) async fn still_stands(
     host: &Host,
     key: &ParentKey,
     parent: &Parent,
