@@ -14,21 +14,21 @@ mod checked;
 mod manifest;
 mod name;
 mod metadata;
+mod pod_template;
 mod shape;
 mod security;
 mod container;
 mod volume;
 mod pod;
 mod objects;
-mod pod_template;
 mod child;
 mod secret;
 mod report;
 
 pub use checked::{Checked, CheckedChild, CheckedChildren, CheckedFinalization, CheckedParts, Context, Parent};
-pub use grant::{AllowedFields, Grant, GrantedDiscriminator, GrantedKind, GrantedParent, Strategy};
+pub use grant::{AllowedFields, Grant, GrantedDiscriminator, GrantedKind, GrantedParent, Strategy, UserSecrets};
 pub use pod_template::pod_template_metadata;
-pub use secret::{Piece, template};
+pub use secret::{Piece, is_plain as is_plain_secret, template};
 pub use violation::{Rule, Violation};
 
 use shape::Own;

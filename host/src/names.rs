@@ -29,6 +29,28 @@ pub const FORCE_FINALIZE_ANNOTATION: &str = "keelson.dev/force-finalize";
 pub const FINALIZER: &str = "keelson.dev/finalize";
 /// The garbage collector's own finalizers: while one is there it is at work on the children.
 pub const COLLECTOR_FINALIZERS: [&str; 2] = ["foregroundDeletion", "orphan"];
+/// Annotation on generated Secrets: the revision that is known to users; another one is an edit to be told.
+pub const REVISION_SEEN_ANNOTATION: &str = "keelson.dev/revision-seen";
+/// Annotation on generated Secrets: the keys that were made; one that is gone is lost, any other is new.
+pub const KEYS_ANNOTATION: &str = "keelson.dev/keys";
+/// Annotations on retained objects, the record by which a later object of the same group, kind and name finds its data.
+pub const RETAINED_GROUP_ANNOTATION: &str = "keelson.dev/retained-group";
+pub const RETAINED_KIND_ANNOTATION: &str = "keelson.dev/retained-kind";
+pub const RETAINED_NAME_ANNOTATION: &str = "keelson.dev/retained-name";
+pub const RETAINED_UID_ANNOTATION: &str = "keelson.dev/retained-uid";
+pub const RETAINED_PLUGIN_ANNOTATION: &str = "keelson.dev/retained-plugin";
+pub const RETAINED_LINE_ANNOTATION: &str = "keelson.dev/retained-line";
+pub const RETAINED_DATA_VERSION_ANNOTATION: &str = "keelson.dev/retained-data-version";
+/// Annotation on what holds data: the generated Secrets that open it.
+pub const CREDENTIALS_ANNOTATION: &str = "keelson.dev/credentials";
+/// Annotations on parents, each a list of `KIND/NAME` of their children: those that nobody owns and that may be taken
+/// over; those whose data may be deleted when they are not rendered any more.
+pub const ADOPT_ANNOTATION: &str = "keelson.dev/adopt";
+pub const DELETE_DATA_ANNOTATION: &str = "keelson.dev/delete-data";
+/// Annotation on parents, a list of names: generated Secrets that may be made anew though there is data that they open.
+pub const NEW_CREDENTIALS_ANNOTATION: &str = "keelson.dev/new-credentials";
+/// Annotation on parents, a list of revisions: edits of Secrets that somebody has dealt with.
+pub const ACKNOWLEDGED_ANNOTATION: &str = "keelson.dev/acknowledged-credentials";
 /// Annotation that kubectl leaves; never handed to a guest.
 pub const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 

@@ -1,8 +1,8 @@
 //! The object walk: one custom resource, each time it may need work.
 //!
 //! ```text
-//! watch → dispatch → gather → render → check → secrets → own → apply → prune → status → report
-//!                                                            (the second lane) ┘
+//! watch → dispatch → gather → render → check → kept → secrets → own → apply → prune → status → report
+//!                                                                   (the second lane) ┘
 //! ```
 //!
 //! Modules stand in this order behind the data that they share. Each step has
@@ -11,7 +11,9 @@
 //! after the other.
 
 mod retry;
+mod quantity;
 mod data;
+mod record;
 mod fields;
 mod readiness;
 mod failed;
@@ -32,6 +34,8 @@ mod dispatch;
 mod gather;
 mod render;
 mod finalizer;
+mod words;
+mod kept;
 mod in_place;
 mod strategy;
 mod own;
@@ -41,6 +45,7 @@ mod prune;
 mod outcome;
 mod status;
 mod report;
+mod vigil;
 mod news;
 mod failure;
 mod answer;
@@ -62,6 +67,7 @@ pub use host::{Host, Settings, Unmet};
 /// them undone.
 pub fn start(host: &Arc<Host>, workers: usize) -> JoinSet<()> {
     let mut tasks = watch::start(host);
+    vigil::start(host, &mut tasks);
     worker::start(host, workers, &mut tasks);
     tasks
 }

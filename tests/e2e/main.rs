@@ -8,6 +8,8 @@ mod conflicts;
 mod deletion;
 mod fields;
 mod faults;
+mod storage;
+mod credentials;
 mod guests;
 mod steady;
 mod readiness;
@@ -71,6 +73,21 @@ fn main() -> ExitCode {
         shared!(fields::case_84_a_rewritten_image_is_applied_once),
         shared!(faults::case_02_a_walk_that_is_cut_short_is_completed),
         shared!(guests::case_05_children_beyond_the_namespace_are_refused),
+        shared!(storage::data_is_kept_and_found_again).within(seconds(240)),
+        shared!(storage::data_of_another_line_or_plugin_is_refused).within(seconds(240)),
+        shared!(storage::data_of_a_living_database_is_nobody_elses).within(seconds(240)),
+        shared!(storage::what_happens_to_data_can_be_changed).within(seconds(240)),
+        shared!(storage::claims_grow_and_never_shrink).within(seconds(240)),
+        shared!(storage::data_that_is_left_out_stays).within(seconds(240)),
+        shared!(storage::a_kind_that_is_declared_no_more_is_pruned).within(seconds(240)),
+        shared!(storage::what_nobody_owns_is_adopted_by_the_users_word).within(seconds(240)),
+        shared!(storage::a_host_that_is_killed_while_it_takes_data_over_completes_it).within(seconds(240)),
+        shared!(credentials::case_42_a_password_is_made_once_and_an_edit_is_told).within(seconds(240)),
+        shared!(credentials::case_85_the_data_of_a_password_stays).within(seconds(240)),
+        shared!(credentials::a_lost_password_is_told_while_there_is_data).within(seconds(240)),
+        shared!(credentials::a_lost_password_without_data_is_made_anew).within(seconds(240)),
+        shared!(credentials::a_watched_secret_is_noticed_at_once).within(seconds(240)),
+        shared!(credentials::a_users_own_secret_is_used_and_never_written_to).within(seconds(240)),
         shared!(steady::case_22_steady_databases_cost_nothing).within(seconds(600)),
         shared!(steady::a_database_costs_its_children_two_statuses_and_an_event),
         shared!(steady::a_host_that_is_killed_and_started_again_writes_nothing),

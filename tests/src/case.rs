@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use crate::audit::Calls;
 use crate::cluster::{CASE_LABEL, Cluster};
 use crate::host::{HOST_USER, HostBuilder};
-use crate::object::{DATABASE, EVENT, Kind, Object, POD, SECRET, SERVICE};
+use crate::object::{CLAIM, DATABASE, EVENT, Kind, Object, POD, SECRET, SERVICE};
 use crate::probe::{Probe, SCRIPT};
 use crate::proxy::FaultProxy;
 use crate::{Outcome, paths};
@@ -228,7 +228,7 @@ impl Case {
     /// The UID and resourceVersion of every child in the namespace: equal twice means that nothing was written.
     pub async fn versions(&self) -> anyhow::Result<Vec<String>> {
         let mut versions = Vec::new();
-        for kind in [POD, SERVICE, SECRET] {
+        for kind in [POD, SERVICE, SECRET, CLAIM] {
             let objects = self.list(kind).await?;
             versions.extend(objects.iter().map(|o| format!("{kind} {} {} {}", o.name(), o.uid(), o.version())));
         }

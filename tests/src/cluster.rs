@@ -393,8 +393,10 @@ fn path_of(document: &Value, namespace: &str) -> String {
         None if lower.ends_with('s') => format!("{lower}es"),
         None => format!("{lower}s"),
     };
-    let wide = matches!(kind, "Namespace" | "Node" | "CustomResourceDefinition" | "PriorityClass")
-        || kind.starts_with("Cluster")
+    let wide = matches!(
+        kind,
+        "Namespace" | "Node" | "PersistentVolume" | "StorageClass" | "CustomResourceDefinition" | "PriorityClass"
+    ) || kind.starts_with("Cluster")
         || kind.contains("Admission");
     let namespace =
         if object.text("/metadata/namespace").is_empty() { namespace } else { object.text("/metadata/namespace") };

@@ -44,7 +44,8 @@ pub use election::Rival;
 pub use host::{HOST_ACCOUNT, HOST_USER, Host, HostBuilder};
 pub use metrics::{Metrics, get as http_get};
 pub use object::{
-    Condition, DATABASE, DEPLOYMENT, ENDPOINT_SLICE, EVENT, JOB, Kind, LEASE, NAMESPACE, Object, POD, SECRET, SERVICE,
+    CLAIM, CONFIG_MAP, Condition, DATABASE, DEPLOYMENT, ENDPOINT_SLICE, EVENT, JOB, Kind, LEASE, NAMESPACE, Object,
+    POD, SECRET, SERVICE, STORAGE_CLASS, VOLUME,
 };
 pub use paths::{binary, guests, plugins, repository, state, sweep};
 pub use probe::Probe;

@@ -6,11 +6,15 @@
 //! case.scripted("bad", "mongo", &json!({"act": "trap"})).await?; // this object's own script
 //! ```
 //!
-//! A *script* says what a render answers: `children` (a list), `raw` (children as text, JSON or not), `strategies` (`{Pod: OnDelete}`), `none`, `secrets`
-//! (`{name, key}`), `status`, `conditions`, `notReady`, `lookAgainAfter`, `fail` (`{class: invalid | not-yet | internal,
-//! reason, message, fields, allowed, remedy, retryAfter}`), `failUntil` (`fail` only until then, seconds since 1970), `log`, `act` (`trap`, `loop`, `allocate`). In its texts
+//! A *script* says what a render answers: `children` (a list), `raw` (children as text, JSON or not), `strategies`
+//! (`{Pod: OnDelete}`), `none`, `secrets` (`{name, key, templates?, retain?}`), `status`, `conditions`, `notReady`,
+//! `lookAgainAfter`, `fail` (`{class: invalid | not-yet | internal,
+//! reason, message, fields, allowed, remedy, retryAfter}`), `failUntil` (`fail` only until then, seconds since
+//! 1970), `log`, `act` (`trap`, `loop`, `allocate`). In its texts
 //! `{name}`, `{namespace}`, `{/JSON/POINTER}` stand for values of the parent, `{fill:N}` for N letters, and the text
-//! `{selector}` for the selector labels. It is the plugin's configuration, or an object's annotation
+//! `{selector}` for the selector labels;
+//! `{data-version:X}` and `{revision:X}` for what the request says of the child and the Secret X, or NAME-X. A child's `retain`,
+//! and a Secret's, is `{dataVersion, line}`. It is the plugin's configuration, or an object's annotation
 //! `keelson.test/script`, which a test can change while the host runs: that is a new rendering of the same object.
 
 use std::path::Path;

@@ -10,8 +10,8 @@ use crate::sandbox::model::KindRef;
 
 const PARENT_VERBS: [&str; 3] = ["get", "list", "watch"];
 const CHILD_VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
-/// Generated Secrets are made and read by name, never listed.
-const SECRET_VERBS: [&str; 2] = ["get", "create"];
+/// Generated Secrets are made, read and mended by name, never listed.
+const SECRET_VERBS: [&str; 3] = ["get", "create", "patch"];
 
 /// Those of a selector, in the whole cluster.
 const NAMESPACE_VERBS: [&str; 2] = ["list", "watch"];
@@ -118,6 +118,9 @@ fn needs(registry: &Registry, namespaces: &[String]) -> BTreeSet<Need> {
                     need(&child.kind, Some("resize"), "patch");
                 }
             }
+            if !plugin.grant.user_secrets.is_empty() {
+                need(&secret(), None, "get");
+            }
             let events = KindRef {
                 group: "events.k8s.io".to_owned(),
                 version: "v1".to_owned(),
@@ -126,8 +129,24 @@ fn needs(registry: &Registry, namespaces: &[String]) -> BTreeSet<Need> {
             };
             need(&events, None, "create");
         }
+        let watched = plugin.grant.watch_secrets.iter();
+        for namespace in watched.filter(|name| namespaces.is_empty() || namespaces.contains(*name)) {
+            for verb in ["list", "watch"] {
+                needs.insert(Need {
+                    kind: secret(),
+                    subresource: None,
+                    verb,
+                    namespace: Some(namespace.clone()),
+                    plugin: plugin.name.clone(),
+                });
+            }
+        }
     }
     needs
+}
+
+fn secret() -> KindRef {
+    KindRef { group: String::new(), version: "v1".to_owned(), kind: "Secret".to_owned(), plural: "secrets".to_owned() }
 }
 
 fn resource(kind: &KindRef) -> Resource {

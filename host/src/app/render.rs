@@ -99,8 +99,17 @@ fn render_one(registry: &Registry, object: &Object, finalize: bool) -> Result<St
         now: u64::try_from(clock::now().as_second()).unwrap_or_default(),
     };
     let request = request(&plugin, parent, gathered);
-    let context =
-        check::Context { parent, plugin: name, grant, manifest, selector_labels: &request.selector_labels, limits };
+    let named = grant.user_secrets.iter().filter_map(|granted| value.pointer(&granted.path)?.as_str());
+    let user_secrets: Vec<String> = named.map(str::to_owned).collect();
+    let context = check::Context {
+        parent,
+        plugin: name,
+        grant,
+        manifest,
+        selector_labels: &request.selector_labels,
+        limits,
+        user_secrets: &user_secrets,
+    };
     let output = output::Output { object, plugin: name, selector_labels: &request.selector_labels, given: &given };
     let unreadable = |error| refused("OutputInvalid", &error);
     if finalize {

@@ -29,6 +29,8 @@ pub struct Context<'a> {
     /// Labels that tell this parent's Pods from all others; never empty.
     pub selector_labels: &'a [(String, String)],
     pub limits: &'a PluginLimits,
+    /// Names of the Secrets that the parent itself names, as the grant lets it: Pods may take them.
+    pub user_secrets: &'a [String],
 }
 
 /// A rendering within the grant and the rules.

@@ -11,7 +11,7 @@ use super::shape::{Own, Walk, object};
 use super::violation::{Fault, Rule, shown};
 use super::{name, objects, pod_template, syntax};
 use crate::limits::CHILD_BYTES;
-use crate::sandbox::model::{Child, ChildKind};
+use crate::sandbox::model::{Child, ChildKind, Retention};
 
 /// A child that is of a declared kind and has a name of its own.
 #[derive(Clone, Copy, Debug)]
@@ -93,8 +93,8 @@ pub(super) fn rules(child: &Child, identity: Identity<'_>, own: &Own<'_>, contex
             "credentials never come from a plugin: name the Secret and its keys in `secrets` of the rendering";
         return Err(Fault::new(Rule::RenderedSecret, "/kind", message));
     }
-    if retain.is_some() {
-        return Err(Fault::new(Rule::Retain, "", "asks to be retained, and this host does not keep data yet"));
+    if let Some(retention) = retain {
+        self::retention(retention)?;
     }
     if let Some(wanted) = strategy
         && Strategy::parse(wanted).is_none()
@@ -116,6 +116,18 @@ pub(super) fn rules(child: &Child, identity: Identity<'_>, own: &Own<'_>, contex
     small_enough(child)?;
     let Some(fields) = objects::fields(group, kind) else { return Ok(()) };
     Walk { context, group, kind, own }.top(child, fields)
+}
+
+/// Both are written into annotations, and read by people.
+pub(super) fn retention(retention: &Retention) -> Result<(), Fault> {
+    let Retention { data_version, line } = retention;
+    for (what, text) in [("data-version", data_version), ("line", line)] {
+        if text.is_empty() || !syntax::label_value(text) {
+            let message = format!("its {what} {} must be 1 to 63 of A-Z a-z 0-9 - _ .", shown(text));
+            return Err(Fault::new(Rule::Retain, "", message));
+        }
+    }
+    Ok(())
 }
 
 /// The stage's child, with what the rules leave to the host.

@@ -19,6 +19,11 @@ pub struct Grant {
     pub related: Vec<GrantedKind>,
     /// Namespaces whose parents the plugin may serve; `*` is all.
     pub namespaces: Vec<String>,
+    /// Where parents name Secrets of the user's own, that Pods of the plugin may then take.
+    pub user_secrets: Vec<UserSecrets>,
+    /// Namespaces in which the Secrets that the host generates are watched, so that an edit or a loss is noticed at once, not
+    /// when it is next looked at. To list Secrets is to read all of a namespace: the host's role must allow it there.
+    pub watch_secrets: Vec<String>,
     /// Fields of children that are refused without being named here.
     pub allowed_fields: Vec<AllowedFields>,
 }
@@ -52,6 +57,14 @@ pub struct GrantedKind {
     /// API group; empty for the core group.
     pub group: String,
     pub kind: String,
+}
+
+/// A place where a parent names a Secret in its own namespace. Whoever may write the parent may so point at any Secret there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UserSecrets {
+    /// JSON pointer into the parent, for instance /spec/credentials/secretRef/name.
+    pub path: String,
 }
 
 /// Fields of one child kind.

@@ -1,7 +1,7 @@
 //! The manifest within the grant: once, before a plugin serves anything. Then
 //! every kind that a rendering declares is granted as well.
 
-use super::grant::{Grant, GrantedParent};
+use super::grant::{Grant, GrantedParent, UserSecrets};
 use super::kinds::{self, Standing};
 use super::syntax;
 use super::violation::{Fault, Rule, shown};
@@ -49,7 +49,7 @@ pub(super) fn within_grant(manifest: &Manifest, grant: &Grant) -> Result<(), Fau
 
 /// Lines of a grant that can never have the effect that somebody wants.
 fn grant_is_sound(grant: &Grant) -> Result<(), Fault> {
-    let Grant { serves, children, related: _, namespaces: _, allowed_fields } = grant;
+    let Grant { serves, children, related: _, namespaces: _, user_secrets, watch_secrets: _, allowed_fields } = grant;
     for (index, parent) in serves.iter().enumerate() {
         if let Some(wanted) = &parent.discriminator
             && !syntax::pointer(&wanted.path)
@@ -60,6 +60,12 @@ fn grant_is_sound(grant: &Grant) -> Result<(), Fault> {
     }
     for (index, kind) in children.iter().enumerate() {
         grantable(&format!("/spec/grant/children/{index}"), &kind.group, &kind.kind)?;
+    }
+    for (index, UserSecrets { path: pointer }) in user_secrets.iter().enumerate() {
+        if !syntax::pointer(pointer) {
+            let path = format!("/spec/grant/userSecrets/{index}/path");
+            return Err(Fault::new(Rule::InvalidGrant, path, format!("{} is no JSON pointer", shown(pointer))));
+        }
     }
     for (index, allowed) in allowed_fields.iter().enumerate() {
         let path = format!("/spec/grant/allowedFields/{index}");

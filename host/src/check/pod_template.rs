@@ -49,6 +49,11 @@ pub(super) fn without_token(kind: &ChildKind, object: &mut Map<String, Value>, g
     }
 }
 
+/// A Pod, or what holds its template.
+pub(super) fn makes_pods(group: &str, kind: &str) -> bool {
+    group.is_empty() && kind == "Pod" || keys(group, kind).is_some()
+}
+
 fn keys(group: &str, kind: &str) -> Option<&'static [&'static str]> {
     TEMPLATES.iter().find(|entry| entry.0 == group && entry.1 == kind).map(|entry| entry.2)
 }

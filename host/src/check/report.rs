@@ -12,7 +12,7 @@ use crate::sandbox::model::{Condition, Explanation};
 /// Status fields that only the host writes.
 const HOSTS_FIELDS: &[&str] = &["conditions", "observedGeneration", "children"];
 /// Conditions that only the host writes.
-const HOSTS_CONDITIONS: &[&str] = &["Ready", "Progressing", "Degraded", "Paused"];
+const HOSTS_CONDITIONS: &[&str] = &["Ready", "Progressing", "Degraded", "Paused", "CredentialsChanged"];
 
 pub(super) fn status(status: &Map<String, Value>) -> Result<(), Fault> {
     if let Some(field) = HOSTS_FIELDS.iter().find(|field| status.contains_key(**field)) {

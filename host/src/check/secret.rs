@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::checked::Context;
+use super::child;
 use super::name;
 use super::syntax;
 use super::violation::{Fault, Rule, shown};
@@ -30,6 +31,17 @@ const TYPES: &[&str] = &[
     "kubernetes.io/ssh-auth",
     "kubernetes.io/tls",
 ];
+
+/// Whether a type says nothing to the cluster: one of these, or one of somebody's own.
+pub fn is_plain(wanted: &str) -> bool {
+    let domain = wanted.split_once('/').map(|(domain, _)| domain);
+    let of_kubernetes = domain.is_some_and(|domain| {
+        ["kubernetes.io", "k8s.io"]
+            .iter()
+            .any(|suffix| domain.strip_suffix(suffix).is_some_and(|below| below.is_empty() || below.ends_with('.')))
+    });
+    TYPES.contains(&wanted) || (!of_kubernetes && syntax::qualified_name(wanted))
+}
 
 /// Parts of a template in their order: `{key}`, `{key|url}`, `{{`, `}}`.
 pub fn template(text: &str) -> Result<Vec<Piece<'_>>, String> {
@@ -82,20 +94,12 @@ pub(super) fn rules(secret: &GeneratedSecret, context: &Context<'_>) -> Result<(
         return Err(Fault::new(Rule::Kind, "", message));
     }
     name::child("/name", "", "Secret", name, &context.parent.name)?;
-    if retain.is_some() {
-        return Err(Fault::new(Rule::Retain, "", "asks to be retained, and this host does not keep data yet"));
+    if let Some(retention) = retain {
+        child::retention(retention)?;
     }
-    if let Some(wanted) = secret_type {
-        let domain = wanted.split_once('/').map(|(domain, _)| domain);
-        let of_kubernetes = domain.is_some_and(|domain| {
-            ["kubernetes.io", "k8s.io"]
-                .iter()
-                .any(|suffix| domain.strip_suffix(suffix).is_some_and(|below| below.is_empty() || below.ends_with('.')))
-        });
-        if !TYPES.contains(&wanted.as_str()) && (of_kubernetes || !syntax::qualified_name(wanted)) {
-            let message = format!("{} is no type that can be generated; there are {}", shown(wanted), TYPES.join(", "));
-            return Err(Fault::new(Rule::GeneratedSecret, "/type", message));
-        }
+    if let Some(wanted) = secret_type.as_ref().filter(|wanted| !is_plain(wanted)) {
+        let message = format!("{} is no type that can be generated; there are {}", shown(wanted), TYPES.join(", "));
+        return Err(Fault::new(Rule::GeneratedSecret, "/type", message));
     }
     self::keys(keys)
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::checked::Context;
 use super::metadata::{self, Place};
 use super::path::Path;
+use super::pod_template;
 use super::syntax;
 use super::violation::{Fault, Rule, shown};
 
@@ -92,6 +93,7 @@ impl Walk<'_> {
             },
             Shape::Name(kind) => match value.as_str() {
                 Some(name) if self.own.contains(&("", *kind, name)) => Ok(()),
+                Some(name) if *kind == "Secret" && self.is_users(name) => Ok(()),
                 Some(name) => self.foreign(kind, name, path),
                 None => Err(Fault::new(Rule::Shape, path.pointer(), "must be a string")),
             },
@@ -102,6 +104,11 @@ impl Walk<'_> {
                 metadata::check(object(value, path)?, allowed, Place::Template, path, self.context)
             }
         }
+    }
+
+    /// Of the user's own, in a Pod: nothing else may hand it on.
+    fn is_users(&self, name: &str) -> bool {
+        pod_template::makes_pods(self.group, self.kind) && self.context.user_secrets.iter().any(|own| own == name)
     }
 
     fn fields(

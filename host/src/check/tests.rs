@@ -22,6 +22,7 @@ struct World {
     manifest: Manifest,
     selector_labels: Vec<(String, String)>,
     limits: PluginLimits,
+    user_secrets: Vec<String>,
 }
 
 const KINDS: &[(&str, &str, &str, &str)] = &[
@@ -86,6 +87,7 @@ fn world() -> World {
         },
         selector_labels: vec![("keelson.dev/instance".into(), UID.into())],
         limits: PluginLimits::default(),
+        user_secrets: vec!["mine".into()],
     }
 }
 
@@ -105,6 +107,7 @@ impl World {
             manifest: &self.manifest,
             selector_labels: &self.selector_labels,
             limits: &self.limits,
+            user_secrets: &self.user_secrets,
         }
     }
 

@@ -62,6 +62,11 @@ impl Api {
         self.discover_by(group, version, |found| found.name == plural).await
     }
 
+    /// The same of a kind whose plural is not known.
+    pub async fn discover_by_kind(&self, group: &str, version: &str, kind: &str) -> Result<Option<Resource>, ApiError> {
+        self.discover_by(group, version, |found| found.kind == kind).await
+    }
+
     async fn discover_by(
         &self,
         group: &str,
@@ -82,8 +87,8 @@ impl Api {
         Ok(Some(Resource {
             group: group.to_owned(),
             version: version.to_owned(),
-            kind: found.kind,
-            plural: found.name,
+            kind: found.kind.clone(),
+            plural: found.name.clone(),
             namespaced: found.namespaced,
             has_status,
         }))

@@ -7,6 +7,7 @@ use super::gather::Gathered;
 use super::host::Host;
 use super::parents::Parent;
 use super::render::{self, RenderError};
+use super::secrets;
 use crate::check::{self, CheckedFinalization, CheckedParts, Context};
 use crate::plugin::Plugin;
 
@@ -18,7 +19,8 @@ pub(crate) async fn rendering(
 ) -> Result<CheckedParts, WalkError> {
     let rendered = render::render(host, plugin, parent, gathered.request.clone()).await;
     let rendered = rendered.map_err(|error| failed(plugin, error))?;
-    Ok(check::rendering(rendered, &context(plugin, parent, gathered))?.into_parts())
+    let user_secrets = user_secrets(plugin, parent);
+    Ok(check::rendering(rendered, &context(plugin, parent, gathered, &user_secrets))?.into_parts())
 }
 
 pub(crate) async fn finalization(
@@ -29,10 +31,20 @@ pub(crate) async fn finalization(
 ) -> Result<CheckedFinalization, WalkError> {
     let finalized = render::finalize(host, plugin, parent, gathered.request.clone()).await;
     let finalized = finalized.map_err(|error| failed(plugin, error))?;
-    Ok(check::finalization(finalized, &context(plugin, parent, gathered))?)
+    let user_secrets = user_secrets(plugin, parent);
+    Ok(check::finalization(finalized, &context(plugin, parent, gathered, &user_secrets))?)
 }
 
-fn context<'a>(plugin: &'a Plugin, parent: &'a Parent, gathered: &'a Gathered) -> Context<'a> {
+fn user_secrets(plugin: &Plugin, parent: &Parent) -> Vec<String> {
+    secrets::named_by(plugin, parent).into_iter().map(|user| user.name).collect()
+}
+
+fn context<'a>(
+    plugin: &'a Plugin,
+    parent: &'a Parent,
+    gathered: &'a Gathered,
+    user_secrets: &'a [String],
+) -> Context<'a> {
     Context {
         parent: &parent.id,
         plugin: &plugin.name,
@@ -40,6 +52,7 @@ fn context<'a>(plugin: &'a Plugin, parent: &'a Parent, gathered: &'a Gathered) -
         manifest: &plugin.manifest,
         selector_labels: &gathered.request.selector_labels,
         limits: &plugin.limits,
+        user_secrets,
     }
 }
 

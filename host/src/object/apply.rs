@@ -62,6 +62,11 @@ impl Applied {
         &self.said
     }
 
+    /// Stands beside them, and is listed: data that a rendering left out.
+    pub(crate) fn and(&mut self, more: impl IntoIterator<Item = Named>) {
+        self.children.extend(more);
+    }
+
     /// The plugin wants all left as it is: what the status lists.
     pub(crate) fn kept(parent: &Parent, said: Said) -> Self {
         Self { children: parent.recorded(), said }
@@ -73,6 +78,10 @@ pub(crate) struct Attempt {
     pub result: Result<Applied, ApplyErrors>,
     /// What was not there before.
     pub made: Vec<Named>,
+    /// Data of an earlier object that is now this one's.
+    pub found: Vec<Named>,
+    /// Nobody's until now.
+    pub adopted: Vec<Named>,
     /// Whether something that stood was written to.
     pub changed: bool,
     pub settled: Vec<SettledChild>,
@@ -90,8 +99,13 @@ pub(crate) async fn apply(
 ) -> Attempt {
     tries.retain(&children.iter().map(Owned::id).collect());
     let (mut made, mut standing, mut errors, mut settled) = (Vec::new(), secrets, Vec::new(), Vec::new());
-    let mut changed = false;
+    let (mut found, mut adopted, mut changed) = (Vec::new(), Vec::new(), false);
     for child in children {
+        // What would mount another's claim waits for that claim.
+        let in_the_way = |(named, error): &(Named, ApplyError)| error.is_in_the_way() && child.mounts(&named.name);
+        if errors.iter().any(in_the_way) {
+            continue;
+        }
         // Deleted meanwhile: what was made is the garbage collector's.
         if !host.stands(key, parent) {
             errors.push((child.named(), ApplyError::ParentGone));
@@ -102,6 +116,8 @@ pub(crate) async fn apply(
                 match done {
                     Done::Made if tries.made(child.id()) => changed = true,
                     Done::Made => made.push(child.named()),
+                    Done::Found => found.push(child.named()),
+                    Done::Adopted => adopted.push(child.named()),
                     Done::Changed => changed = true,
                     Done::Unchanged => {}
                 }
@@ -126,7 +142,8 @@ pub(crate) async fn apply(
     } else {
         Err(ApplyErrors { errors, standing })
     };
-    Attempt { result, made, changed, settled }
+    changed |= !found.is_empty() || !adopted.is_empty();
+    Attempt { result, made, found, adopted, changed, settled }
 }
 
 async fn apply_one(
@@ -147,7 +164,7 @@ async fn apply_one(
     let Some(known) = known.filter(|known| *known.instance == *parent.id.uid && is_ours(known, parent)) else {
         return make(host, key, parent, child, tries).await;
     };
-    if known.owners.is_empty() {
+    if known.owners.is_empty() && child.retain().is_none() {
         still_stands(host, key, parent, child).await?;
     }
     if let Some(ended) = known.ended.as_deref().filter(|ended| is_to_be_replaced(ended, child.policy()))
@@ -156,6 +173,20 @@ async fn apply_one(
         let Ended { reason, message, cause } = ended.clone();
         let why = Why { reason, message, cause: cause.label() };
         return Err(replace(host, child, &known, why, tries).await);
+    }
+    if let Some(there) = known.held.as_ref().and_then(|held| held.storage.as_deref())
+        && let Some(wanted) = child.asks_for_less_than(there)
+    {
+        // All the rest of it is as good as ever.
+        let kept = child.with_storage(there);
+        if !stands_as_rendered(&known, &kept) {
+            Standing { host, key, parent, child: &kept, known: &known }.change(tries).await?;
+        }
+        return Err(ApplyError::StorageShrink {
+            child: title(child),
+            there: there.to_owned(),
+            wanted: wanted.to_owned(),
+        });
     }
     let done = if stands_as_rendered(&known, child) {
         (Done::Unchanged, known)

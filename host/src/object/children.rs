@@ -4,14 +4,17 @@
 //! Our own writes lie over the watch: a record made from the answer to a write
 //! stays until the watch has caught up with its resourceVersion.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+use super::data;
 use super::failed::{self, Ended};
 use super::readiness::{self, Unready};
+use super::record::{Heir, Record};
 use crate::clock;
 use crate::cluster::ObjectView;
 use crate::names;
@@ -39,6 +42,21 @@ pub(crate) struct Child {
     pub unready: Unready,
     /// It will never run again by itself.
     pub ended: Option<Box<Ended>>,
+    /// Of what holds data or is kept; most children have none.
+    pub held: Option<Box<Held>>,
+}
+
+/// What must be known of a child whose loss is a loss of data.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Held {
+    /// It stays when its parent goes.
+    pub record: Option<Record>,
+    /// The plugin that made it, by our label.
+    pub plugin: Box<str>,
+    /// What a claim requests, as the server has it.
+    pub storage: Option<Box<str>>,
+    /// Names of the generated Secrets that open it, with commas.
+    pub credentials: Box<str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,6 +86,8 @@ pub(crate) struct Children {
 struct Inner {
     by_id: HashMap<ChildId, Arc<Child>>,
     by_instance: HashMap<Box<str>, Vec<Arc<Child>>>,
+    /// What is kept, by whom it is kept for.
+    by_heir: HashMap<Heir, Vec<ChildId>>,
 }
 
 // === impl Reduction ===
@@ -111,7 +131,22 @@ impl Reduction {
                 text("status"),
             ),
             ended: failed::ended(&self.group, &self.name, object).map(Box::new),
+            held: self.held(object),
         })
+    }
+
+    fn held(&self, object: &ObjectView<'_>) -> Option<Box<Held>> {
+        let record = Record::read(object);
+        if record.is_none() && !data::is_data(&self.group, &self.name) {
+            return None;
+        }
+        let text = |text: Option<&Cow<'_, str>>| text.map_or_else(Box::default, |text| Box::from(&**text));
+        Some(Box::new(Held {
+            record,
+            plugin: text(object.labels.get(names::PLUGIN_LABEL)),
+            storage: object.text_at(data::REQUESTED_STORAGE).map(|text| (*text).into()),
+            credentials: text(object.annotations.get(names::CREDENTIALS_ANNOTATION)),
+        }))
     }
 
     fn project(&self, object: &ObjectView<'_>, pointers: &[String]) -> Arc<str> {
@@ -233,11 +268,32 @@ impl Children {
     pub(crate) fn of(&self, instance: &str) -> Vec<Arc<Child>> {
         self.inner.lock().by_instance.get(instance).cloned().unwrap_or_default()
     }
+
+    /// Whether any of them is kept for anybody.
+    pub(crate) fn keep_any(&self) -> bool {
+        !self.inner.lock().by_heir.is_empty()
+    }
+
+    /// What is kept for an object of this name, from whichever of them it is.
+    pub(crate) fn kept_for(&self, heir: &Heir) -> Vec<Arc<Child>> {
+        let inner = self.inner.lock();
+        let ids = inner.by_heir.get(heir).map(Vec::as_slice).unwrap_or_default();
+        ids.iter().filter_map(|id| inner.by_id.get(id).cloned()).collect()
+    }
 }
 
 impl Child {
     pub(crate) fn is_owned_by(&self, uid: &str) -> bool {
         self.owners.iter().any(|owner| **owner == *uid)
+    }
+
+    pub(crate) fn record(&self) -> Option<&Record> {
+        self.held.as_ref()?.record.as_ref()
+    }
+
+    /// Whether it holds data that this generated Secret opens.
+    pub(crate) fn is_opened_by(&self, secret: &str) -> bool {
+        self.held.as_ref().is_some_and(|held| held.credentials.split(',').any(|name| name == secret))
     }
 
     /// Whether a walk would see no difference.
@@ -255,6 +311,7 @@ impl Child {
             observed,
             unready,
             ended,
+            held,
         } = self;
         *id == other.id
             && *uid == other.uid
@@ -266,6 +323,7 @@ impl Child {
             && *observed == other.observed
             && *unready == other.unready
             && *ended == other.ended
+            && *held == other.held
     }
 }
 
@@ -275,6 +333,9 @@ impl Inner {
         let siblings = self.by_instance.entry(child.instance.clone()).or_default();
         let at = siblings.partition_point(|sibling| sibling.id < child.id);
         siblings.insert(at, Arc::clone(&child));
+        if let Some(record) = child.record() {
+            self.by_heir.entry(record.heir(&child.id.namespace)).or_default().push(child.id.clone());
+        }
         self.by_id.insert(child.id.clone(), child);
     }
 
@@ -284,6 +345,14 @@ impl Inner {
             siblings.retain(|sibling| sibling.id != *id);
             if siblings.is_empty() {
                 self.by_instance.remove(&child.instance);
+            }
+        }
+        if let Some(heir) = child.record().map(|record| record.heir(&id.namespace))
+            && let Some(kept) = self.by_heir.get_mut(&heir)
+        {
+            kept.retain(|kept| kept != id);
+            if kept.is_empty() {
+                self.by_heir.remove(&heir);
             }
         }
         Some(child)
@@ -314,6 +383,7 @@ mod tests {
             observed: "{}".into(),
             unready: None,
             ended: None,
+            held: None,
         }
     }
 
@@ -357,6 +427,33 @@ mod tests {
         assert_eq!(woken, vec!["p".into(), "q".into()]);
         assert!(children.of("p").is_empty());
         assert_eq!(children.of("q").len(), 1);
+    }
+
+    #[test]
+    fn what_is_kept_is_found_by_whom_it_is_kept_for() {
+        let kept = |version: u64, name: &str| {
+            let record = Record {
+                group: "g".into(),
+                kind: "K".into(),
+                name: name.into(),
+                uid: "p".into(),
+                plugin: "x".into(),
+                line: "l".into(),
+                data_version: "1".into(),
+            };
+            let held = Some(Box::new(Held { record: Some(record), ..Held::default() }));
+            Arc::new(Child { held, ..plain("a-data", "u", version, "p") })
+        };
+        let heir = |name: &str| Heir { namespace: "n".into(), group: "g".into(), kind: "K".into(), name: name.into() };
+        let children = Children::default();
+        children.put(kept(1, "a"));
+        assert_eq!(children.kept_for(&heir("a")).len(), 1);
+        children.put(kept(2, "b"));
+        assert!(children.kept_for(&heir("a")).is_empty(), "the record is another");
+        assert_eq!(children.kept_for(&heir("b")).len(), 1);
+        children.remove(&kept(2, "b").id, "u");
+        assert!(children.kept_for(&heir("b")).is_empty());
+        assert!(children.inner.lock().by_heir.is_empty());
     }
 
     #[test]

@@ -8,3 +8,6 @@ pub(crate) const DATA_KINDS: [(&str, &str); 4] =
 pub(crate) fn is_data(group: &str, kind: &str) -> bool {
     DATA_KINDS.contains(&(group, kind))
 }
+
+/// Where a claim says how much it wants.
+pub(crate) const REQUESTED_STORAGE: &str = "/spec/resources/requests/storage";

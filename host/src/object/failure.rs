@@ -8,7 +8,7 @@ use super::memory::{Memory, News, Stop};
 use super::outcome::Outcome;
 use super::parents::{Named, Parent};
 use super::retry::Retry;
-use super::{apply, dispatch, gather, own, refusal, render, secrets, status};
+use super::{apply, dispatch, gather, kept, own, refusal, render, secrets, status};
 use crate::check::Violation;
 use crate::clock::{self, Instant};
 use crate::limits::STALE_CHILD_GRACE;
@@ -28,6 +28,8 @@ pub(crate) enum WalkError {
     Busy { plugin: String, again: Duration },
     #[error(transparent)]
     Check(#[from] Violation),
+    #[error(transparent)]
+    Kept(#[from] kept::KeptError),
     #[error(transparent)]
     Own(#[from] own::OwnError),
     #[error(transparent)]
@@ -111,6 +113,7 @@ impl WalkError {
             Self::Gather(_) => "Gather",
             Self::Render { .. } | Self::Busy { .. } => "Render",
             Self::Check(_) => "Check",
+            Self::Kept(_) => "Kept",
             Self::Secrets(_) => "Secrets",
             Self::Own(_) => "Own",
             Self::Apply { .. } => "Apply",
@@ -129,6 +132,7 @@ impl WalkError {
             Self::Check(violation) => violation.reason().to_owned(),
             Self::Secrets(error) => error.reason().to_owned(),
             Self::Own(error) => error.reason().to_owned(),
+            Self::Kept(error) => error.reason().to_owned(),
             Self::Apply { errors } => errors.reason(is_patient(memory)).to_owned(),
             Self::Prune(error) | Self::Finalizer(error) => error.reason().to_owned(),
             Self::Finalize(error) => error.reason(memory),
@@ -143,6 +147,7 @@ impl WalkError {
             Self::Busy { .. } => Retry::Passing,
             Self::Check(_) => Retry::Permanent,
             Self::Secrets(error) => error.retry(),
+            Self::Kept(error) => error.retry(),
             Self::Own(_) => Retry::Blocked,
             Self::Apply { errors } => errors.retry(),
             Self::Prune(error) | Self::Finalizer(error) => error.retry(),

@@ -19,7 +19,7 @@ use super::failure::{WalkError, stop};
 use super::host::Host;
 use super::memory::{Memory, News, Settled};
 use super::outcome::{Finalizing, Next, Outcome};
-use super::parents::{Named, Parent, ParentKey};
+use super::parents::{Parent, ParentKey};
 use super::{again, answer, apply, dispatch, finalizer, gather, news, own, prune, report, secrets};
 use crate::check::{self, CheckedChildren, CheckedFinalization};
 use crate::clock::{self, Instant};
@@ -126,7 +126,7 @@ async fn attempt(
     let asked = answer::finalization(host, &plugin, parent, &gathered).await;
     let mut parts = asked.inspect_err(|error| memory.refuse(error, &gathered))?;
     if parts.waiting.is_some() {
-        secrets::keep(host, parent, &plugin.name, &parts.secrets, memory).await?;
+        secrets::keep(host, key, parent, &plugin, &parts.secrets, memory).await?;
         if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {
             gathered = gather::gather(host, &plugin, parent, memory)?;
             parts = answer::finalization(host, &plugin, parent, &gathered).await?;
@@ -146,18 +146,20 @@ async fn attempt(
         finalizing.children = parent.recorded();
         return Ok(Step::Waiting { finalizing, wrote: false });
     };
-    let mut owned = own::all(host, children, parent, &plugin)?;
+    let credentials: Vec<&str> = secrets.iter().map(|secret| secret.name.as_str()).collect();
+    let mut owned = own::all(host, children, parent, &plugin, &credentials)?;
     // What an orphaning delete has cut loose is its user's: neither owned again nor written to.
     owned.retain(|child| host.children.get(child.id()).is_none_or(|known| !known.owners.is_empty()));
-    let secrets: Vec<Named> = secrets.iter().map(|secret| secrets::named(&secret.name)).collect();
+    let secrets = credentials.into_iter().map(secrets::named).collect();
     let attempt = apply::apply(host, key, parent, &owned, secrets, apply::Said::default(), &mut memory.tries).await;
     memory.report.news.extend(news::replaced(&mut memory.tries));
     let wrote = !attempt.made.is_empty() || attempt.changed;
     let applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
-    let pruned = prune::prune(host, parent, &owned).await?;
-    memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled });
+    let pruned = prune::prune(host, parent, &owned, applied.children()).await?;
+    let left = own::left(host, parent, &owned);
+    memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled, left });
     finalizing.children = applied.children().to_vec();
-    Ok(Step::Waiting { finalizing, wrote: wrote || !pruned.is_empty() })
+    Ok(Step::Waiting { finalizing, wrote: wrote || !pruned.gone.is_empty() })
 }
 
 /// Takes the finalizer off and says why, at once: soon there is nobody left to say it of.

@@ -8,6 +8,7 @@ use super::host::Host;
 use super::kinds::Unusable;
 use super::memory::{Memory, Settled};
 use super::parents::Parent;
+use super::record::{Heir, Record};
 use super::retry::Retry;
 use crate::clock;
 use crate::limits::PARENT_BYTES;
@@ -57,7 +58,7 @@ pub(crate) fn gather(host: &Host, plugin: &Plugin, parent: &Parent, memory: &Mem
     if parent.guest.len() > PARENT_BYTES {
         return Err(GatherError::TooLarge { bytes: parent.guest.len() });
     }
-    let children = host.children.of(&parent.id.uid);
+    let children = standing(host, parent);
     let mut observed = Vec::with_capacity(children.len());
     for child_kind in &plugin.manifest.children {
         let Some((index, kind)) = host.kinds.child(&child_kind.kind) else { continue };
@@ -66,14 +67,15 @@ pub(crate) fn gather(host: &Host, plugin: &Plugin, parent: &Parent, memory: &Mem
             Ok(false) => return Err(GatherError::Unfilled { kind: kind.name() }),
             Err(problem) => return Err(GatherError::Unusable { kind: kind.name(), problem }),
         }
-        observed.extend(children.iter().filter(|child| child.id.kind == index).map(|child| ObservedChild {
+        let seen = |child: &&Arc<Child>| child.id.kind == index && is_seen(host, plugin, parent, child);
+        observed.extend(children.iter().filter(seen).map(|child| ObservedChild {
             api_version: kind.api_version(),
             kind: kind.kind.clone(),
             name: child.id.name.to_string(),
             uid: child.uid.to_string(),
             going: child.going,
             object: Arc::clone(&child.observed),
-            data_version: None,
+            data_version: child.record().map(|record| record.data_version.clone()),
         }));
     }
     observed.sort_by(|a, b| (&a.kind, &a.name, &a.api_version).cmp(&(&b.kind, &b.name, &b.api_version)));
@@ -93,13 +95,41 @@ pub(crate) fn gather(host: &Host, plugin: &Plugin, parent: &Parent, memory: &Mem
     Ok(Gathered { fingerprint: fingerprint(plugin, &request), request, children })
 }
 
+/// What carries the object's label, and what is kept for one of its name.
+pub(crate) fn standing(host: &Host, parent: &Parent) -> Vec<Arc<Child>> {
+    let mut children = host.children.of(&parent.id.uid);
+    if !host.children.keep_any() {
+        return children;
+    }
+    let earlier = host.children.kept_for(&Heir::of(&parent.id));
+    children.extend(earlier.into_iter().filter(|child| *child.instance != *parent.id.uid));
+    children
+}
+
+/// A guest sees its own children, and the data of an earlier object that it could have had itself.
+fn is_seen(host: &Host, plugin: &Plugin, parent: &Parent, child: &Child) -> bool {
+    *child.instance == *parent.id.uid
+        || child.record().is_some_and(|record| record.plugin == plugin.name && !is_alive(host, parent, record))
+}
+
+/// Whether the object that a record names is there, and is not this one. That
+/// there is none under this one's own name follows from this one being there.
+pub(crate) fn is_alive(host: &Host, parent: &Parent, record: &Record) -> bool {
+    is_anothers(host, parent, &record.uid)
+}
+
+/// Whether a UID is that of another parent that is there.
+pub(crate) fn is_anothers(host: &Host, parent: &Parent, uid: &str) -> bool {
+    uid != parent.id.uid && host.parents.key_of(uid).is_some()
+}
+
 impl Gathered {
     /// Whether the last complete walk was based on the same, and all that it
     /// made still stands as it left it.
     pub(crate) fn is_settled(&self, settled: Option<&Settled>) -> bool {
         let Some(settled) = settled else { return false };
         settled.request == self.fingerprint
-            && settled.children.len() == self.children.len()
+            && self.children.iter().all(|there| settled.knows(there))
             && settled.children.iter().all(|child| {
                 self.children.iter().any(|there| {
                     there.id == child.id

@@ -1,13 +1,13 @@
 //! What all walks share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::children::{ChildId, Children};
-use super::kinds::{Kinds, State};
+use super::kinds::{Kind, Kinds, State};
 use super::memory::hash_of;
 use super::namespaces::Namespaces;
 use super::parents::{Parent, ParentKey, Parents};
@@ -36,6 +36,10 @@ pub struct Host {
     /// By parent kind.
     pub(crate) controllers: Vec<ControllerMetrics>,
     pub(crate) plugin_metrics: HashMap<String, PluginMetrics>,
+    /// Where generated Secrets are watched.
+    pub(crate) secret_namespaces: Vec<String>,
+    /// UIDs of parents whose Secrets have changed, and were not looked at since.
+    secrets_moved: Mutex<HashSet<Box<str>>>,
     /// Who waits for a name to become free.
     waiting: Mutex<HashMap<ChildId, ParentKey>>,
 }
@@ -69,7 +73,14 @@ impl Host {
         let plugin_metrics =
             registry.plugins().iter().map(|plugin| (plugin.name.clone(), metrics.plugin(&plugin.name))).collect();
         let slots = Slots::new(registry.plugins().iter().map(|plugin| plugin.name.as_str()), renders, workers);
+        let granted = registry.plugins().iter().flat_map(|plugin| plugin.grant.watch_secrets.clone());
+        let watched = |name: &String| namespaces.is_empty() || namespaces.contains(name);
+        let mut secret_namespaces: Vec<String> = granted.filter(watched).collect();
+        secret_namespaces.sort();
+        secret_namespaces.dedup();
         Self {
+            secret_namespaces,
+            secrets_moved: Mutex::default(),
             api,
             registry,
             kinds,
@@ -143,6 +154,19 @@ impl Host {
         }
     }
 
+    /// A Secret of this parent is another than before, or gone.
+    pub(crate) fn secret_moved(&self, parent: &str) {
+        if let Some(key) = self.parents.key_of(parent) {
+            self.secrets_moved.lock().insert(parent.into());
+            self.queue.add(key, Lane::Walk);
+        }
+    }
+
+    /// Whether one has, and is to be looked at now.
+    pub(crate) fn take_secret_moved(&self, parent: &str) -> bool {
+        self.secrets_moved.lock().remove(parent)
+    }
+
     pub(crate) fn wait_for_name(&self, id: &ChildId, key: ParentKey) {
         self.waiting.lock().insert(id.clone(), key);
     }
@@ -157,6 +181,19 @@ impl Host {
     /// Whether the parent is still the one that is being worked on, and as far in its life.
     pub(crate) fn stands(&self, key: &ParentKey, parent: &Parent) -> bool {
         self.parents.get(key).is_some_and(|now| now.id.uid == parent.id.uid && now.deleting == parent.deleting)
+    }
+
+    /// Whether the API server has this parent too, as far in its life: its watch may be later than that of its children.
+    pub(crate) async fn is_there(&self, key: &ParentKey, parent: &Parent) -> Result<bool, ApiError> {
+        let Some(resource) = self.kinds.parents.get(key.kind).and_then(Kind::resource) else { return Ok(false) };
+        match self.api.get(&resource, Some(&key.namespace), &key.name).await {
+            Ok(answer) => {
+                let there = self.read_parent(key, &answer)?;
+                Ok(there.id.uid == parent.id.uid && there.deleting == parent.deleting)
+            }
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads a parent from an answer of the API server.

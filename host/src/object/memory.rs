@@ -1,15 +1,16 @@
 //! What is remembered of an object between two walks; gone with the object,
 //! and with the process: all of it can be found out again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use super::children::ChildId;
+use super::children::{Child, ChildId};
 use super::parents::Named;
 use super::retry::Retry;
 use super::tries::Tries;
 use crate::clock::Instant;
+use crate::sandbox::model::Condition;
 
 #[derive(Default)]
 pub(crate) struct Memory {
@@ -25,9 +26,19 @@ pub(crate) struct Memory {
     pub attempts: u32,
     /// Nothing of it has ever stood whole.
     pub first: bool,
+    /// UIDs of data that is no longer rendered, and was said to be.
+    pub kept: HashSet<Box<str>>,
     /// Made and not yet said.
     pub made: Vec<Named>,
-    /// The revisions of the generated Secrets that were seen.
+    /// Edits of Secrets that nobody has acknowledged: name to revision.
+    pub edits: BTreeMap<String, String>,
+    /// Pointers of the user's own Secrets to the revision that was first used; `None`: the status knows.
+    pub first_seen: Option<BTreeMap<String, String>>,
+    /// What is said of credentials; `None`: what the status says.
+    pub credentials: Option<Option<Condition>>,
+    /// Hash of the object that the Secrets were last read for.
+    pub secrets_of: u64,
+    /// The revisions of the Secrets that were seen.
     pub secrets: BTreeMap<String, String>,
     /// Read them again though they are remembered.
     pub secrets_unread: bool,
@@ -65,6 +76,15 @@ pub(crate) struct Settled {
     /// Hash of plugin, request and what the checks depend on.
     pub request: u64,
     pub children: Vec<SettledChild>,
+    /// UIDs of what stands beside them and was left as it is: data, and what is going.
+    pub left: Vec<Box<str>>,
+}
+
+impl Settled {
+    /// Whether the walk has seen this child, in whatever state.
+    pub(crate) fn knows(&self, child: &Child) -> bool {
+        self.children.iter().any(|settled| settled.id == child.id) || self.left.contains(&child.uid)
+    }
 }
 
 pub(crate) struct SettledChild {

@@ -1,14 +1,19 @@
 //! Makes what was checked ours: the labels that children are found by, the
 //! owner reference, and the hash by which the next walk knows it again.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::children::ChildId;
+use super::data;
+use super::gather;
 use super::host::Host;
 use super::in_place;
 use super::parents::{Named, Parent};
+use super::quantity;
+use super::record::Record;
 use super::strategy::{self, Policy};
 use crate::check::{self, CheckedChild};
 use crate::cluster::meta::ViewError;
@@ -16,6 +21,7 @@ use crate::cluster::{ObjectView, Resource};
 use crate::names;
 use crate::plugin::passed::{Given, Passed};
 use crate::plugin::{Plugin, request};
+use crate::sandbox::model::Retention;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OwnError {
@@ -43,6 +49,8 @@ pub(crate) struct Owned {
     object: Map<String, Value>,
     hash: Arc<str>,
     policy: Policy,
+    /// It is kept when its parent goes.
+    retain: Option<Retention>,
 }
 
 impl Owned {
@@ -57,6 +65,48 @@ impl Owned {
     }
     pub(crate) fn hash(&self) -> &Arc<str> {
         &self.hash
+    }
+    pub(crate) fn retain(&self) -> Option<&Retention> {
+        self.retain.as_ref()
+    }
+    /// The name of the Plugin document that it is of.
+    pub(crate) fn plugin(&self) -> &str {
+        self.object
+            .get("metadata")
+            .and_then(|metadata| metadata.get("labels")?.get(names::PLUGIN_LABEL)?.as_str())
+            .unwrap_or_default()
+    }
+    pub(crate) fn is_claim(&self) -> bool {
+        self.resource.group.is_empty() && self.resource.kind == "PersistentVolumeClaim"
+    }
+    /// The storage that a claim asks for, where that is less than `there`.
+    pub(crate) fn asks_for_less_than(&self, there: &str) -> Option<&str> {
+        let spec = self.object.get("spec").filter(|_| self.is_claim())?;
+        let wanted = spec.pointer("/resources/requests/storage")?.as_str()?;
+        (quantity::compare(wanted, there) == Some(Ordering::Less)).then_some(wanted)
+    }
+    /// The same with the storage that it has.
+    pub(crate) fn with_storage(&self, there: &str) -> Self {
+        let mut object = self.object.clone();
+        if let Some(storage) = object.get_mut("spec").and_then(|spec| spec.pointer_mut("/resources/requests/storage")) {
+            *storage = there.into();
+        }
+        let Self { id, resource, object: _, hash, policy, retain } = self;
+        let (id, resource, hash, retain) = (id.clone(), Arc::clone(resource), Arc::clone(hash), retain.clone());
+        Self { id, resource, object, hash, policy: *policy, retain }
+    }
+    /// Whether it puts a claim of this name into a Pod.
+    pub(crate) fn mounts(&self, claim: &str) -> bool {
+        fn below(value: &Value, claim: &str) -> bool {
+            match value {
+                Value::Object(fields) => fields
+                    .iter()
+                    .any(|(name, value)| if name == "claimName" { value == claim } else { below(value, claim) }),
+                Value::Array(items) => items.iter().any(|item| below(item, claim)),
+                _ => false,
+            }
+        }
+        self.object.values().any(|value| below(value, claim))
     }
     /// What is to be done where it cannot be changed.
     pub(crate) fn policy(&self) -> Policy {
@@ -79,23 +129,35 @@ impl Owned {
     }
 }
 
-/// All of a rendering, or nothing.
+/// All of a rendering, or nothing; claims first, so that nothing is made that
+/// would mount another's. `credentials` are the names of its generated Secrets.
 pub(crate) fn all(
     host: &Host,
     children: Vec<CheckedChild>,
     parent: &Parent,
     plugin: &Plugin,
+    credentials: &[&str],
 ) -> Result<Vec<Owned>, OwnError> {
     let given = given(parent, plugin)?;
-    children
+    let credentials = credentials.join(",");
+    let mut owned: Vec<Owned> = children
         .into_iter()
         .map(|child| {
             let missing = || OwnError::Missing { child: format!("{} {}", child.kind().kind.kind, child.name()) };
             let (index, kind) = host.kinds.child(&child.kind().kind).ok_or_else(missing)?;
             let resource = kind.resource().ok_or_else(missing)?;
-            Ok(own(child, index, resource, &parent.id, (plugin, &given)))
+            Ok(own(child, index, resource, &parent.id, (plugin, &given), &credentials))
         })
-        .collect()
+        .collect::<Result<_, _>>()?;
+    owned.sort_by_key(|child| !child.is_claim());
+    Ok(owned)
+}
+
+/// UIDs of what stands beside what is wanted.
+pub(crate) fn left(host: &Host, parent: &Parent, wanted: &[Owned]) -> Vec<Box<str>> {
+    let standing = gather::standing(host, parent).into_iter();
+    let left = standing.filter(|there| wanted.iter().all(|owned| *owned.id() != there.id));
+    left.map(|there| there.uid.clone()).collect()
 }
 
 /// What the parent passes on by its plugin's document.
@@ -114,8 +176,10 @@ fn own(
     resource: Arc<Resource>,
     parent: &check::Parent,
     (plugin, given): (&Plugin, &Given),
+    credentials: &str,
 ) -> Owned {
     let policy = strategy::policy(&plugin.strategies, &child);
+    let retain = child.retain().cloned();
     let child_kind = child.kind().clone();
     let name: Box<str> = child.name().into();
     let mut object = child.into_object();
@@ -125,14 +189,29 @@ fn own(
     }
     let metadata = metadata(&mut object);
     metadata.insert("namespace".to_owned(), parent.namespace.as_str().into());
-    metadata.insert("ownerReferences".to_owned(), json!([owner_reference(parent)]));
+    // The garbage collector takes what has an owner, and no more.
+    match &retain {
+        Some(retention) => {
+            let record = Record::new(parent, &plugin.name, retention);
+            let entries = record.annotations().map(|(name, value)| (name.to_owned(), value.into()));
+            annotations(metadata).extend(entries);
+        }
+        None => {
+            metadata.insert("ownerReferences".to_owned(), json!([owner_reference(parent)]));
+        }
+    }
+    let holds_data = retain.is_some() || data::is_data(&resource.group, &resource.kind);
+    if holds_data && !credentials.is_empty() {
+        annotations(metadata).insert(names::CREDENTIALS_ANNOTATION.to_owned(), credentials.into());
+    }
     let labels = labels(metadata);
     for (label, value) in request::labels(&plugin.name, parent) {
         labels.insert(label.to_owned(), value.into());
     }
     let hash: Arc<str> = in_place::hash(&resource.group, &resource.kind, &object).into();
     annotations(self::metadata(&mut object)).insert(names::HASH_ANNOTATION.to_owned(), (*hash).into());
-    Owned { id: ChildId { kind, namespace: parent.namespace.as_str().into(), name }, resource, object, hash, policy }
+    let id = ChildId { kind, namespace: parent.namespace.as_str().into(), name };
+    Owned { id, resource, object, hash, policy, retain }
 }
 
 pub(crate) fn owner_reference(parent: &check::Parent) -> Value {

@@ -59,7 +59,8 @@ async fn held_back(
     if secrets.iter().any(|secret| !memory.secrets.contains_key(&secret.name)) {
         return Ok(vec!["perhaps changes, once the Secrets have been looked at".to_owned()]);
     }
-    let owned = own::all(host, children, parent, &plugin)?;
+    let credentials: Vec<&str> = secrets.iter().map(|secret| secret.name.as_str()).collect();
+    let owned = own::all(host, children, parent, &plugin, &credentials)?;
     let mut changes = Vec::new();
     for child in &owned {
         let title = format!("{} {}", child.resource().kind, child.id().name);

@@ -13,6 +13,8 @@ pub(crate) struct Why {
     /// CamelCase, the child's own where it has one.
     pub reason: String,
     pub message: String,
+    /// Can be used all the same: something is under way.
+    pub usable: bool,
 }
 
 /// The parts of any `status` that are looked at; wrong types count as absent.
@@ -134,11 +136,30 @@ impl State {
 
 fn claim(status: &Status) -> Unready {
     match status.phase.as_str() {
-        "Bound" => None,
-        // A class that binds late waits for the Pod, which is judged by itself.
         "Lost" => why("ClaimLost", &["its volume is gone"]),
-        _ => None,
+        // A class that binds late waits for the Pod, which is judged by itself.
+        _ => resizing(status),
     }
+}
+
+/// A claim that grows, or cannot: its data is there meanwhile.
+fn resizing(status: &Status) -> Unready {
+    const TYPES: [&str; 6] = [
+        "ControllerResizeError",
+        "NodeResizeError",
+        "ModifyVolumeError",
+        "FileSystemResizePending",
+        "Resizing",
+        "ModifyingVolume",
+    ];
+    let holds = |kind: &str| status.conditions.iter().find(|c| c.r#type == kind && c.status == "True");
+    let (kind, condition) = TYPES.iter().find_map(|kind| Some((kind, holds(kind)?)))?;
+    let told = match *kind {
+        "FileSystemResizePending" => "its volume has grown, and its file system grows when a Pod that uses it starts",
+        "Resizing" => "its volume is being enlarged",
+        _ => "its volume is being changed",
+    };
+    why(kind, &[&condition.message, told]).map(|why| Why { usable: true, ..why })
 }
 
 fn replicas(status: &Status, kind: &str, generation: i64, wanted: i64) -> Unready {
@@ -186,7 +207,7 @@ fn why(reason: &str, messages: &[&str]) -> Unready {
     let message =
         messages.iter().find(|message| !message.is_empty()).map_or_else(String::new, |text| (*text).to_owned());
     let reason = if reason.is_empty() { "NotReady" } else { reason };
-    Some(Why { reason: reason.to_owned(), message })
+    Some(Why { reason: reason.to_owned(), message, usable: false })
 }
 
 #[cfg(test)]
@@ -248,6 +269,20 @@ mod tests {
         assert_eq!(reason("apps", "Deployment", &stuck).as_deref(), Some("ProgressDeadlineExceeded"));
         assert_eq!(reason("batch", "Job", &json!({"conditions": [{"type": "Complete", "status": "True"}]})), None);
         assert_eq!(reason("batch", "Job", &json!({})).as_deref(), Some("JobRunning"));
+    }
+
+    #[test]
+    fn a_claim_that_grows_can_be_used_and_says_so() {
+        let claim = |status: &Value| of("", "PersistentVolumeClaim", 0, None, Some(&status.to_string()));
+        let with =
+            |kind: &str, status: &str| json!({"phase": "Bound", "conditions": [{"type": kind, "status": status}]});
+        assert_eq!(claim(&json!({"phase": "Bound"})), None);
+        assert_eq!(claim(&json!({"phase": "Pending"})), None);
+        assert_eq!(claim(&with("Resizing", "False")), None);
+        let pending = claim(&with("FileSystemResizePending", "True")).unwrap();
+        assert!(pending.usable && pending.reason == "FileSystemResizePending" && pending.message.contains("Pod"));
+        let lost = claim(&json!({"phase": "Lost", "conditions": [{"type": "Resizing", "status": "True"}]})).unwrap();
+        assert_eq!((lost.usable, lost.reason.as_str()), (false, "ClaimLost"));
     }
 
     #[test]

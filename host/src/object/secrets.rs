@@ -1,121 +1,193 @@
-//! Secrets that the host generates once and then keeps.
+//! Secrets that the host generates once and then keeps, and those of the user's
+//! own that the object names.
 //!
-//! Made by a manager of their own and never part of a later apply, which would
-//! empty them. Not watched: `list` on Secrets is read access to all of them. A
-//! plugin learns the name and a revision, an HMAC of the data under random
-//! bytes that stand in the Secret itself, so that it is the same on every host.
+//! Generated ones are made by a manager of their own and never part of a later
+//! apply, which would empty them. Not watched: `list` on Secrets is read access
+//! to all of them. A plugin learns the name and a revision. One that is gone is
+//! not made anew while there is data that it opens.
 
-use std::collections::BTreeMap;
+mod generate;
+mod revision;
+mod error;
+mod there;
+mod users;
+mod mend;
+mod told;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use hmac::{Hmac, Mac};
-use serde_json::{Map, Value, json};
-use sha2::Sha256;
-
+pub(crate) use self::error::SecretError;
+use self::error::refused;
+use self::mend::Mended;
+use self::there::{There, Whose, read};
+pub(crate) use self::there::{resource, revision_of};
+pub(crate) use self::told::{CONDITION, standing};
+use self::told::{condition, first_seen};
+pub(crate) use self::users::UserSecret;
+use super::gather::{self, is_anothers};
 use super::host::Host;
-use super::memory::Memory;
-use super::own;
-use super::parents::{Named, Parent};
-use super::refusal::Refusal;
-use super::retry::Retry;
-use crate::check::{self, Piece};
-use crate::cluster::resource::escape;
-use crate::cluster::{ApiError, ApiErrorKind, ObjectView, Resource};
+use super::kept;
+use super::memory::{Memory, News, hash_of};
+use super::parents::{Named, Parent, ParentKey};
+use super::words;
+use crate::cluster::ObjectView;
 use crate::names;
-use crate::plugin::request;
-use crate::plugin::verify::hex;
-use crate::sandbox::model::{GeneratedSecret, SecretValue};
+use crate::plugin::Plugin;
+use crate::sandbox::model::GeneratedSecret;
 
-const DEFAULT_ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SecretError {
-    #[error("Secret {name} exists already and is not of this object; it is left as it is")]
-    NameConflict { name: String },
-    #[error("Secret {name} is being deleted")]
-    Going { name: String },
-    #[error("{0}")]
-    Refused(Refusal),
-    #[error("no random bytes from the system: {0}")]
-    NoRandom(getrandom::Error),
+/// What was done to the generated ones.
+#[derive(Default)]
+pub(crate) struct Kept {
+    pub made: Vec<Named>,
+    /// Of an earlier object of the same name.
+    pub found: Vec<Named>,
+    pub adopted: Vec<Named>,
 }
 
-impl SecretError {
-    pub(crate) fn refusal(&self) -> Option<&Refusal> {
-        match self {
-            Self::Refused(refusal) => Some(refusal),
-            Self::NameConflict { .. } | Self::Going { .. } | Self::NoRandom(_) => None,
-        }
-    }
-
-    pub(crate) fn reason(&self) -> &'static str {
-        match self {
-            Self::NameConflict { .. } => "NameConflict",
-            Self::Going { .. } => "WaitingForDeletion",
-            Self::Refused(refusal) => refusal.reason(),
-            Self::NoRandom(_) => "HostError",
-        }
-    }
-    pub(crate) fn retry(&self) -> Retry {
-        match self {
-            Self::NameConflict { .. } | Self::Going { .. } => Retry::Blocked,
-            Self::Refused(refusal) => refusal.retry(),
-            Self::NoRandom(_) => Retry::Passing,
-        }
-    }
-}
-
-/// Sees to it that each is there; remembers its revision. Returns those made now.
+/// Sees to it that each is there; remembers its revision, and what is to be told.
 pub(crate) async fn keep(
     host: &Host,
+    key: &ParentKey,
     parent: &Parent,
-    plugin: &str,
+    plugin: &Plugin,
     secrets: &[GeneratedSecret],
     memory: &mut Memory,
-) -> Result<Vec<Named>, SecretError> {
-    let mut made = Vec::new();
-    memory.secrets.retain(|name, _| secrets.iter().any(|secret| secret.name == *name));
+) -> Result<Kept, SecretError> {
+    let users: Vec<UserSecret> =
+        named_by(plugin, parent).into_iter().filter(|user| secrets.iter().all(|own| own.name != user.name)).collect();
+    // Whoever changes the object may have changed its Secrets before.
+    let seen = hash_of(&parent.guest);
+    memory.secrets_unread |= memory.render_once || memory.secrets_of != seen;
+    let wanted =
+        |name: &String| secrets.iter().any(|own| own.name == *name) || users.iter().any(|user| user.name == *name);
+    memory.secrets.retain(|name, _| wanted(name));
+    memory.edits.retain(|name, _| wanted(name));
+    let mut kept = Kept::default();
     for secret in secrets {
-        let remembered = memory.secrets.contains_key(&secret.name);
-        if remembered && !memory.secrets_unread {
-            continue;
+        if memory.secrets_unread || !memory.secrets.contains_key(&secret.name) {
+            let revision = one(host, key, parent, &plugin.name, secret, memory, &mut kept).await?;
+            memory.secrets.insert(secret.name.clone(), revision);
         }
-        // One that was reported is read; a new object's is made without asking first.
-        let known = remembered || parent.recorded().contains(&named(&secret.name));
-        let found = if known { read(host, parent, &secret.name).await? } else { None };
-        let revision = match found {
-            Some(revision) => revision,
-            None => {
-                if let Some(revision) = make(host, parent, plugin, secret).await? {
-                    made.push(named(&secret.name));
-                    revision
-                } else {
-                    read(host, parent, &secret.name)
-                        .await?
-                        .ok_or_else(|| SecretError::Going { name: secret.name.clone() })?
-                }
-            }
-        };
-        memory.secrets.insert(secret.name.clone(), revision);
     }
+    own_by_users(host, parent, &users, memory).await?;
     memory.secrets_unread = false;
-    Ok(made)
+    memory.secrets_of = seen;
+    tell(parent, memory);
+    Ok(kept)
 }
 
 pub(crate) fn named(name: &str) -> Named {
     Named { api_version: "v1".to_owned(), kind: "Secret".to_owned(), name: name.to_owned() }
 }
 
-fn resource() -> Resource {
-    Resource {
-        group: String::new(),
-        version: "v1".to_owned(),
-        kind: "Secret".to_owned(),
-        plural: "secrets".to_owned(),
-        namespaced: true,
-        has_status: false,
+/// The Secrets that the object itself names, where the grant lets it.
+pub(crate) fn named_by(plugin: &Plugin, parent: &Parent) -> Vec<UserSecret> {
+    if plugin.grant.user_secrets.is_empty() {
+        return Vec::new();
     }
+    let Ok(object) = ObjectView::parse(&parent.guest) else { return Vec::new() };
+    let name = |path: &String| object.text_at(path).filter(|name| !name.is_empty()).map(|name| name.into_owned());
+    let granted = plugin.grant.user_secrets.iter().map(|granted| &granted.path);
+    granted.filter_map(|path| Some(UserSecret { path: path.clone(), name: name(path)? })).collect()
+}
+
+/// Its revision.
+async fn one(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    plugin: &str,
+    secret: &GeneratedSecret,
+    memory: &mut Memory,
+    kept: &mut Kept,
+) -> Result<String, SecretError> {
+    let name = &secret.name;
+    let data = gather::standing(host, parent).into_iter().find(|child| !child.going && child.is_opened_by(name));
+    let data = data.filter(|_| !words::says(parent, names::NEW_CREDENTIALS_ANNOTATION, name));
+    let lost = |what: String| match &data {
+        Some(child) => {
+            let kind = host.kinds.names().get(child.id.kind).map_or("", String::as_str);
+            Err(SecretError::Lost { name: name.clone(), what, child: format!("{kind} {}", child.id.name) })
+        }
+        None => Ok(()),
+    };
+    // One that may be there is asked for; a new object's is made without asking first.
+    let known = data.is_some() || memory.secrets.contains_key(name) || parent.recorded().contains(&named(name));
+    let mut there = if known { read(host, parent, name).await? } else { None };
+    if there.is_none() {
+        lost(format!("Secret {name} with {}", keys(secret.keys.iter().map(|key| key.name.as_str()))))?;
+        match make(host, parent, plugin, secret).await? {
+            Some(revision) => {
+                kept.made.push(named(name));
+                memory.edits.remove(name);
+                return Ok(revision);
+            }
+            None => there = read(host, parent, name).await?,
+        }
+    }
+    let Some(there) = there else { return Err(SecretError::Going { name: name.clone() }) };
+    let became = whose(host, key, parent, plugin, secret, &there).await?;
+    let gone = mend::lost(secret, &there);
+    if !gone.is_empty() {
+        lost(format!("of Secret {name} {}", keys(gone.iter().map(String::as_str))))?;
+    }
+    let acknowledged = words::says(parent, names::ACKNOWLEDGED_ANNOTATION, &there.revision());
+    let Mended { patch, revision, is_edited } =
+        mend::mended(&parent.id, plugin, secret, &there, acknowledged).map_err(SecretError::NoRandom)?;
+    if let Some(patch) = patch {
+        let body = serde_json::to_vec(&patch).unwrap_or_default();
+        let sent =
+            host.api.patch(&resource(), Some(&parent.id.namespace), name, names::SECRETS_FIELD_MANAGER, body).await;
+        sent.map_err(|error| refused(name, error))?;
+    }
+    match became {
+        Became::Ours => {}
+        Became::Found => kept.found.push(named(name)),
+        Became::Adopted => kept.adopted.push(named(name)),
+    }
+    if is_edited {
+        memory.edits.insert(name.clone(), revision.clone());
+    } else {
+        memory.edits.remove(name);
+    }
+    Ok(revision)
+}
+
+/// How it comes that it is this object's.
+enum Became {
+    Ours,
+    Found,
+    Adopted,
+}
+
+async fn whose(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    plugin: &str,
+    secret: &GeneratedSecret,
+    there: &There,
+) -> Result<Became, SecretError> {
+    let name = &secret.name;
+    let became = match &there.whose {
+        Whose::Ours => return Ok(Became::Ours),
+        Whose::Going => return Err(SecretError::Going { name: name.clone() }),
+        Whose::Others => return Err(SecretError::NameConflict { name: name.clone(), adoptable: false }),
+        Whose::Kept(record) => {
+            let named = ("Secret", name.as_str());
+            kept::may_have(host, parent, plugin, secret.retain.as_ref(), record, named).map_err(SecretError::Kept)?;
+            Became::Found
+        }
+        Whose::Nobodys if there.labels.get(names::INSTANCE_LABEL).is_some_and(|uid| is_anothers(host, parent, uid)) => {
+            return Err(SecretError::NameConflict { name: name.clone(), adoptable: false });
+        }
+        Whose::Nobodys if words::says(parent, names::ADOPT_ANNOTATION, &words::child("Secret", name)) => {
+            Became::Adopted
+        }
+        Whose::Nobodys => return Err(SecretError::NameConflict { name: name.clone(), adoptable: true }),
+    };
+    if host.is_there(key, parent).await.map_err(|error| refused(name, error))? {
+        return Ok(became);
+    }
+    Err(SecretError::ParentGone)
 }
 
 /// `None`: there is one of that name already.
@@ -125,26 +197,7 @@ async fn make(
     plugin: &str,
     secret: &GeneratedSecret,
 ) -> Result<Option<String>, SecretError> {
-    let data = generate(secret).map_err(SecretError::NoRandom)?;
-    let mut key = [0; 16];
-    getrandom::fill(&mut key).map_err(SecretError::NoRandom)?;
-    let key = BASE64.encode(key);
-    let encoded: Map<String, Value> =
-        data.iter().map(|(name, text)| (name.clone(), BASE64.encode(text).into())).collect();
-    let labels: Map<String, Value> = request::labels(plugin, &parent.id)
-        .into_iter()
-        .map(|(label, value)| (label.to_owned(), value.into()))
-        .collect();
-    let revision = revision(&key, &encoded);
-    let body = json!({
-        "apiVersion": "v1", "kind": "Secret", "type": secret.secret_type.as_deref().unwrap_or("Opaque"),
-        "metadata": {
-            "name": secret.name, "namespace": parent.id.namespace, "labels": labels,
-            "annotations": {names::REVISION_KEY_ANNOTATION: key},
-            "ownerReferences": [own::owner_reference(&parent.id)],
-        },
-        "data": encoded,
-    });
+    let (body, revision) = mend::whole(&parent.id, plugin, secret).map_err(SecretError::NoRandom)?;
     let body = serde_json::to_vec(&body).unwrap_or_default();
     match host.api.create(&resource(), Some(&parent.id.namespace), names::SECRETS_FIELD_MANAGER, body).await {
         Ok(_) => Ok(Some(revision)),
@@ -153,143 +206,55 @@ async fn make(
     }
 }
 
-async fn read(host: &Host, parent: &Parent, name: &str) -> Result<Option<String>, SecretError> {
-    let bytes = match host.api.get(&resource(), Some(&parent.id.namespace), name).await {
-        Ok(bytes) => bytes,
-        Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => return Err(refused(name, error)),
-    };
-    let undecodable =
-        |problem: String| refused(name, ApiError::new(format!("get secrets {name}"), ApiErrorKind::Decode(problem)));
-    let there = ObjectView::from_slice(&bytes).map_err(|error| undecodable(error.to_string()))?;
-    if !there.owners.iter().any(|owner| *owner.uid == *parent.id.uid) {
-        let name = name.to_owned();
-        return Err(if there.deletion { SecretError::Going { name } } else { SecretError::NameConflict { name } });
-    }
-    if there.deletion {
-        return Err(SecretError::Going { name: name.to_owned() });
-    }
-    let data = match there.fields.get("data") {
-        Some(data) => serde_json::from_str::<Option<Map<String, Value>>>(data.get())
-            .map_err(|error| undecodable(error.to_string()))?,
-        None => None,
-    };
-    // Without its key (somebody took it away) the UID serves: as stable, if less opaque.
-    let key = there.annotations.get(names::REVISION_KEY_ANNOTATION).map_or(&*there.uid, |key| &**key);
-    Ok(Some(revision(key, &data.unwrap_or_default())))
-}
-
-/// 16 hex digits that change exactly with the data.
-fn revision(key: &str, data: &Map<String, Value>) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).expect("HMAC takes a key of any length");
-    // Length before text, so that no two data give the same bytes.
-    for (name, value) in data {
-        for text in [name.as_str(), value.as_str().unwrap_or_default()] {
-            mac.update(&(text.len() as u64).to_be_bytes());
-            mac.update(text.as_bytes());
-        }
-    }
-    let mut digits = hex(&mac.finalize().into_bytes());
-    digits.truncate(16);
-    digits
-}
-
-/// The texts of all keys. Templates refer to other keys, never to templates:
-/// that was checked.
-fn generate(secret: &GeneratedSecret) -> Result<BTreeMap<String, String>, getrandom::Error> {
-    let mut texts = BTreeMap::new();
-    for key in &secret.keys {
-        match &key.value {
-            SecretValue::Random { length, alphabet } => {
-                let alphabet = alphabet.as_deref().unwrap_or(DEFAULT_ALPHABET);
-                texts.insert(key.name.clone(), random_text(*length, alphabet.as_bytes())?);
-            }
-            SecretValue::Literal(text) => {
-                texts.insert(key.name.clone(), text.clone());
-            }
-            SecretValue::Template(_) => {}
-        }
-    }
-    for key in &secret.keys {
-        if let SecretValue::Template(template) = &key.value {
-            let text = fill_in(template, &texts);
-            texts.insert(key.name.clone(), text);
-        }
-    }
-    Ok(texts)
-}
-
-/// Each character with the same probability: bytes beyond the last whole
-/// multiple of the alphabet are drawn again.
-fn random_text(length: u32, alphabet: &[u8]) -> Result<String, getrandom::Error> {
-    let fair = 256 - 256 % alphabet.len().max(1);
-    let mut text = String::with_capacity(length as usize);
-    let mut bytes = [0; 64];
-    while text.len() < length as usize {
-        getrandom::fill(&mut bytes)?;
-        let left = length as usize - text.len();
-        let chosen = bytes.iter().map(|byte| usize::from(*byte)).filter(|byte| *byte < fair);
-        text.extend(
-            chosen.filter_map(|byte| alphabet.get(byte % alphabet.len())).take(left).map(|byte| char::from(*byte)),
-        );
-    }
-    Ok(text)
-}
-
-/// A template that was checked has no errors left.
-fn fill_in(template: &str, texts: &BTreeMap<String, String>) -> String {
-    let mut out = String::with_capacity(template.len());
-    for piece in check::template(template).unwrap_or_default() {
-        match piece {
-            Piece::Text(text) => out.push_str(text),
-            Piece::Key { name, percent_encoded } => {
-                let text = texts.get(name).map_or("", String::as_str);
-                if percent_encoded { escape(&mut out, text) } else { out.push_str(text) }
-            }
-        }
-    }
-    out
-}
-
-fn refused(name: &str, error: ApiError) -> SecretError {
-    SecretError::Refused(Refusal::new(format!("Secret {name}"), error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sandbox::model::SecretKey;
-
-    #[test]
-    fn random_text_is_of_its_length_and_alphabet_and_never_the_same() {
-        let text = random_text(200, b"0123456789").unwrap();
-        assert_eq!(text.len(), 200);
-        assert!(text.bytes().all(|byte| byte.is_ascii_digit()));
-        assert!((b'0'..=b'9').all(|digit| text.as_bytes().contains(&digit)), "every character comes up");
-        assert_ne!(text, random_text(200, b"0123456789").unwrap());
-    }
-
-    #[test]
-    fn templates_are_filled_from_the_other_keys() {
-        let key = |name: &str, value| SecretKey { name: name.into(), value };
-        let secret = GeneratedSecret {
-            name: "s".into(),
-            keys: vec![
-                key("uri", SecretValue::Template("db://root:{password|url}@{host}/{{x}}".into())),
-                key("password", SecretValue::Literal("a/b@c".into())),
-                key("host", SecretValue::Literal("h".into())),
-            ],
-            secret_type: None,
-            retain: None,
+async fn own_by_users(
+    host: &Host,
+    parent: &Parent,
+    users: &[UserSecret],
+    memory: &mut Memory,
+) -> Result<(), SecretError> {
+    let known = memory.first_seen.get_or_insert_with(|| first_seen(parent)).clone();
+    let mut first = told::FirstSeen::new();
+    for user in users {
+        let revision = match memory.secrets.get(&user.name).filter(|_| !memory.secrets_unread) {
+            Some(revision) => revision.clone(),
+            None => users::look(host, parent, user).await.inspect_err(|_| {
+                memory.secrets.remove(&user.name);
+            })?,
         };
-        assert_eq!(generate(&secret).unwrap()["uri"], "db://root:a%2Fb%40c@h/{x}");
+        memory.secrets.insert(user.name.clone(), revision.clone());
+        let acknowledged = words::says(parent, names::ACKNOWLEDGED_ANNOTATION, &revision);
+        let seen = known.get(&user.path).filter(|_| !acknowledged).unwrap_or(&revision);
+        if *seen == revision {
+            memory.edits.remove(&user.name);
+        } else {
+            memory.edits.insert(user.name.clone(), revision.clone());
+        }
+        first.insert(user.path.clone(), seen.clone());
     }
+    memory.first_seen = Some(first);
+    Ok(())
+}
 
-    #[test]
-    fn a_revision_moves_with_the_data_only() {
-        let data = |text: &str| Map::from_iter([("k".to_owned(), Value::from(text))]);
-        assert_eq!(revision("key", &data("a")), revision("key", &data("a")));
-        assert_ne!(revision("key", &data("a")), revision("key", &data("b")));
-        assert_ne!(revision("key", &data("a")), revision("other", &data("a")));
+/// By a condition, and once by an Event.
+fn tell(parent: &Parent, memory: &mut Memory) {
+    let told = condition(&memory.edits, memory.first_seen.as_ref().unwrap_or(&told::FirstSeen::new()));
+    let changed = |told: &&crate::sandbox::model::Condition| {
+        told.status == "True"
+            && memory.credentials.as_ref().map_or_else(|| standing(parent), Clone::clone).as_ref() != Some(*told)
+    };
+    if let Some(told) = told.as_ref().filter(changed) {
+        memory.report.news.push(News {
+            warning: true,
+            reason: told.kind.clone(),
+            action: "Secrets",
+            note: told.message.clone(),
+            occurrence: String::new(),
+        });
     }
+    memory.credentials = Some(told);
+}
+
+fn keys<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    format!("{} {}", if names.len() == 1 { "key" } else { "keys" }, names.join(", "))
 }

@@ -12,6 +12,7 @@ use super::memory::{Memory, Stop, hash_of};
 use super::outcome::{Finalizing, Outcome};
 use super::parents::{Named, Parent, ParentKey};
 use super::retry::Retry;
+use super::secrets;
 use crate::clock;
 use crate::clock::Instant;
 use crate::cluster::{ApiError, Resource};
@@ -21,6 +22,9 @@ use crate::sandbox::model::Condition;
 
 /// Fields of `status` that are the host's.
 const HOST_FIELDS: [&str; 4] = ["observedGeneration", "conditions", "children", "renderRequestedAt"];
+
+/// Conditions of the host's that are not always there.
+const PASSING_CONDITIONS: [&str; 2] = ["Paused", secrets::CONDITION];
 
 pub(crate) enum Written {
     /// It stands there already.
@@ -45,13 +49,16 @@ pub(crate) async fn write(
     if !resource.has_status {
         return Ok(Written::NoSubresource);
     }
+    let credentials = memory.credentials.clone().unwrap_or_else(|| secrets::standing(parent));
     let there = parent.status.fields();
-    let mut desired = desired(parent, &there, outcome, &host.children.of(&parent.id.uid), host.kinds.names());
+    let children = host.children.of(&parent.id.uid);
+    let mut desired = desired(parent, &there, outcome, &children, host.kinds.names(), credentials);
     rendered_request(parent, &there, memory, &mut desired);
     let sent = hash_of(&Value::Object(desired.clone()).to_string());
     // As the server answered to the same words last time: it may prune fields.
     let same_words = memory.report.status == Some((sent, hash_of(&parent.status)));
-    if same_words || stands(parent, &there, &desired) {
+    let other_words = memory.report.status.is_some_and(|(last, _)| last != sent);
+    if same_words || stands(parent, &there, &desired, other_words) {
         memory.report.held_since = None;
         return Ok(Written::Unchanged);
     }
@@ -79,12 +86,18 @@ pub(crate) async fn write(
     Ok(Written::Done)
 }
 
-/// Whether what should stand there does, word for word.
-fn stands(parent: &Parent, there: &Map<String, Value>, desired: &Map<String, Value>) -> bool {
+/// Whether what should stand there does, word for word. `other_words`: than were
+/// sent last, so that a condition which is there and not wanted may be ours.
+fn stands(parent: &Parent, there: &Map<String, Value>, desired: &Map<String, Value>, other_words: bool) -> bool {
+    let is_over = |there: &Value| {
+        let kind = there.get("type").and_then(Value::as_str).unwrap_or_default();
+        (other_words || PASSING_CONDITIONS.contains(&kind)) && condition(desired, kind).is_none()
+    };
     desired.iter().all(|(name, value)| match (name.as_str(), there.get(name)) {
         // Other managers may have conditions of their own in the list.
         ("conditions", Some(Value::Array(there))) => {
-            value.as_array().is_some_and(|wanted| wanted.iter().all(|condition| there.contains(condition)))
+            let wanted = value.as_array().map(Vec::as_slice).unwrap_or_default();
+            wanted.iter().all(|condition| there.contains(condition)) && there.iter().all(|one| !is_over(one))
         }
         (_, there) => there == Some(value),
     }) && parent.status_owned.iter().all(|name| desired.contains_key(name))
@@ -156,9 +169,11 @@ fn desired(
     outcome: &Outcome,
     children: &[Arc<Child>],
     kinds: &[String],
+    credentials: Option<Condition>,
 ) -> Map<String, Value> {
     let [ready, progressing, degraded] = judge(outcome, children, kinds);
     let mut conditions = vec![ready, progressing, degraded, paused(parent, outcome)];
+    conditions.extend(credentials);
     let mut status = match outcome {
         Outcome::Applied(applied) => {
             conditions.extend(applied.said().conditions.iter().cloned());
@@ -199,7 +214,7 @@ fn judge(outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> [Condi
     match outcome {
         // Of the object as it is now: nobody sees to it that the children follow.
         Outcome::Paused(_) => {
-            let seen = unready(children, kinds).map_or_else(
+            let seen = unready(children, kinds, false).map_or_else(
                 || "all that stands is ready".to_owned(),
                 |(reason, message)| format!("{message} ({reason})"),
             );
@@ -225,12 +240,16 @@ fn judge(outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> [Condi
             said("Degraded", "True", reason, message.clone()),
         ],
         Outcome::Applied(applied) => {
+            let under_way = unready(children, kinds, true);
             let own = applied.said().not_ready.as_ref().map(|own| (own.reason.clone(), own.message.clone()));
             // A plugin that says something knows more than one child.
-            match own.or_else(|| unready(children, kinds)) {
+            match own.or_else(|| unready(children, kinds, false)) {
                 None => [
                     said("Ready", "True", "Ready", "all children are ready".to_owned()),
-                    said("Progressing", "False", "Ready", String::new()),
+                    match under_way {
+                        Some((reason, message)) => said("Progressing", "True", &reason, message),
+                        None => said("Progressing", "False", "Ready", String::new()),
+                    },
                     fine(),
                 ],
                 Some((reason, message)) => [
@@ -244,9 +263,10 @@ fn judge(outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> [Condi
 }
 
 /// The first child that is not ready: its reason, and its name and words.
-fn unready(children: &[Arc<Child>], kinds: &[String]) -> Option<(String, String)> {
+/// The first child that says something: that it cannot be used, or (`usable`) only what goes on in it.
+fn unready(children: &[Arc<Child>], kinds: &[String], usable: bool) -> Option<(String, String)> {
     children.iter().find_map(|child| {
-        let why = child.unready.as_ref()?;
+        let why = child.unready.as_ref().filter(|why| why.usable == usable)?;
         let kind = kinds.get(child.id.kind).map_or("", String::as_str);
         Some((why.reason.clone(), format!("{kind} {}: {}", child.id.name, why.message)))
     })

@@ -16,7 +16,12 @@ pub(crate) struct Policy {
 }
 
 pub(crate) fn policy(rules: &[StrategyRule], child: &CheckedChild) -> Policy {
-    of(rules, child.strategy(), &child.kind().kind)
+    let policy = of(rules, child.strategy(), &child.kind().kind);
+    match child.retain() {
+        // Kept because it holds data, of whatever kind it is.
+        Some(_) => Policy { strategy: Strategy::InPlace, asked: false, guarded: true },
+        None => policy,
+    }
 }
 
 fn of(rules: &[StrategyRule], wish: Option<Strategy>, kind: &KindRef) -> Policy {

@@ -157,6 +157,7 @@ mod tests {
             observed: "{}".into(),
             unready: None,
             ended: None,
+            held: None,
         }
     }
 

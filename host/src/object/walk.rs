@@ -5,8 +5,8 @@ use super::failure::{WalkError, put_off, stop};
 use super::host::Host;
 use super::memory::{Memory, Settled};
 use super::outcome::{Next, Outcome};
-use super::parents::{Named, Parent, ParentKey};
-use super::{again, answer, dispatch, finalize, finalizer, gather, news, own, pause, prune, secrets};
+use super::parents::{Parent, ParentKey};
+use super::{again, answer, dispatch, finalize, finalizer, gather, kept, news, own, pause, prune, secrets};
 use crate::check::{self, CheckedChildren, CheckedParts};
 
 /// Children and what goes before them. Everything that users read is left in `memory`.
@@ -53,6 +53,9 @@ async fn steps(
         }
     };
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
+    if host.take_secret_moved(&parent.id.uid) {
+        memory.render_once = true;
+    }
     let mut gathered = gather::gather(host, &plugin, parent, memory)?;
     let finalizes = plugin.component.hooks().finalizer;
     let held_right = parent.is_held() == finalizes;
@@ -65,21 +68,25 @@ async fn steps(
     let mut parts = answer::rendering(host, &plugin, parent, &gathered)
         .await
         .inspect_err(|error| memory.refuse(error, &gathered))?;
+    kept::compatible(host, parent, &plugin.name, &parts.children)?;
     if finalizes {
         finalizer::put_on(host, key, parent).await.map_err(WalkError::Finalizer)?;
     }
-    let made_secrets = secrets::keep(host, parent, &plugin.name, &parts.secrets, memory).await?;
+    let kept = secrets::keep(host, key, parent, &plugin, &parts.secrets, memory).await?;
+    memory.made.extend(kept.made);
+    memory.report.news.extend(news::taken(&kept.found, &kept.adopted));
     if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {
         // The plugin has not seen these revisions yet, and may put them into a Pod.
         gathered = gather::gather(host, &plugin, parent, memory)?;
         parts = answer::rendering(host, &plugin, parent, &gathered).await?;
+        kept::compatible(host, parent, &plugin.name, &parts.children)?;
     }
     memory.render_once = false;
     let CheckedParts { children, secrets, status, conditions, not_ready, look_again_after } = parts;
     let said = Said { status, conditions, not_ready };
     again::look_again(memory, look_again_after);
     let look_again = again::next(memory, resync);
-    let secrets: Vec<Named> = secrets.iter().map(|secret| secrets::named(&secret.name)).collect();
+    let credentials: Vec<&str> = secrets.iter().map(|secret| secret.name.as_str()).collect();
     let CheckedChildren::Exactly(children) = children else {
         if !finalizes {
             finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
@@ -88,24 +95,30 @@ async fn steps(
         memory.settled = None;
         return Ok(Next::Settled(look_again));
     };
-    let owned = own::all(host, children, parent, &plugin)?;
+    let owned = own::all(host, children, parent, &plugin, &credentials)?;
+    let secrets = credentials.into_iter().map(secrets::named).collect();
     let attempt = apply::apply(host, key, parent, &owned, secrets, said, &mut memory.tries).await;
     memory.report.news.extend(news::replaced(&mut memory.tries));
+    memory.report.news.extend(news::taken(&attempt.found, &attempt.adopted));
     memory.first |= outcome.is_none() && parent.recorded().is_empty();
     let wrote = !attempt.made.is_empty() || attempt.changed;
-    memory.made.extend(made_secrets.into_iter().chain(attempt.made));
-    let applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
-    let pruned = prune::prune(host, parent, &owned).await?;
+    memory.made.extend(attempt.made);
+    let mut applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
+    let pruned = prune::prune(host, parent, &owned, applied.children()).await?;
+    applied.and(
+        pruned.kept.iter().map(|(named, _)| named).chain(pruned.forbidden.iter().map(|(named, _)| named)).cloned(),
+    );
     if !finalizes {
         // Of an earlier plugin, or an earlier version of this one: after what its users wait for.
         finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
     }
     memory.stale_since = None;
-    memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled });
+    let left = own::left(host, parent, &owned);
+    memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled, left });
     let news = news::of(memory, &applied, &pruned);
     memory.report.news.extend(news);
     memory.first = false;
     memory.refused = None;
     *outcome = Some(Outcome::Applied(applied));
-    Ok(if wrote || !pruned.is_empty() { Next::Again } else { Next::Settled(look_again) })
+    Ok(if wrote || !pruned.gone.is_empty() { Next::Again } else { Next::Settled(look_again) })
 }

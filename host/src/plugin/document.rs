@@ -204,7 +204,7 @@ impl Document {
 /// Lines that could never match, such as `kind: pods` or `group: "*"`. What may
 /// be granted at all is checked with the manifest.
 fn grant_fields(grant: &Grant) -> Result<(), DocumentError> {
-    let Grant { serves, children, related, namespaces, allowed_fields } = grant;
+    let Grant { serves, children, related, namespaces, user_secrets: _, watch_secrets, allowed_fields } = grant;
     let serves = serves.iter().map(|one| (&one.group, &one.kind)).enumerate().map(|line| ("serves", line));
     let children = children.iter().map(|one| (&one.group, &one.kind)).enumerate().map(|line| ("children", line));
     let related = related.iter().map(|one| (&one.group, &one.kind)).enumerate().map(|line| ("related", line));
@@ -216,6 +216,10 @@ fn grant_fields(grant: &Grant) -> Result<(), DocumentError> {
     for (index, namespace) in namespaces.iter().enumerate() {
         let known = namespace == "*" || syntax::dns_1123_label(namespace);
         check(known, &format!("spec.grant.namespaces[{index}]"), "must be \"*\" or the name of a namespace")?;
+    }
+    for (index, namespace) in watch_secrets.iter().enumerate() {
+        let at = format!("spec.grant.watchSecrets[{index}]");
+        check(syntax::dns_1123_label(namespace), &at, "must be the name of a namespace; there is no word for all")?;
     }
     Ok(())
 }

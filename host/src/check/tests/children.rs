@@ -144,7 +144,7 @@ fn names_are_told_apart() {
 }
 
 #[test]
-fn retention_and_unknown_strategies_are_refused() {
+fn retention_is_named_and_unknown_strategies_are_refused() {
     let of = |change: fn(&mut Child)| {
         let mut rendering = rendering_of(&[config()]);
         let Children::Exactly(children) = &mut rendering.children else { unreachable!() };
@@ -155,8 +155,13 @@ fn retention_and_unknown_strategies_are_refused() {
     let CheckedChildren::Exactly(children) = parts.children else { unreachable!() };
     assert_eq!((children[0].strategy(), children[0].retain()), (Some(Strategy::Recreate), None));
     refused(of(|child| child.strategy = Some("recreate".into())), Rule::Strategy, "", "a strategy in lower case");
-    let retain = |child: &mut Child| child.retain = Some(Retention { data_version: "1".into(), line: "a".into() });
-    refused(of(retain), Rule::Retain, "", "retain");
+    let kept = of(|child| child.retain = Some(Retention { data_version: "1".into(), line: "a".into() })).unwrap();
+    let CheckedChildren::Exactly(children) = kept.children else { unreachable!() };
+    assert_eq!(children[0].retain().map(|retention| retention.line.as_str()), Some("a"));
+    let odd = |child: &mut Child| child.retain = Some(Retention { data_version: "1".into(), line: "a b".into() });
+    refused(of(odd), Rule::Retain, "", "a line with a space");
+    let empty = |child: &mut Child| child.retain = Some(Retention { data_version: "".into(), line: "a".into() });
+    refused(of(empty), Rule::Retain, "", "no version");
 }
 
 #[test]

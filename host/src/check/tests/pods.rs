@@ -245,3 +245,17 @@ fn every_kind_with_a_template_shows_it_to_the_host() {
         assert_eq!(labelled, (kind != "Pod").then(|| json!("y")), "{kind}");
     }
 }
+
+#[test]
+fn a_secret_that_the_parent_names_is_a_pods_to_take_and_nobody_elses() {
+    let env = |name: &str| json!([{"name": "P", "valueFrom": {"secretKeyRef": {"name": name, "key": "k"}}}]);
+    world().child(with(&pod(), "/spec/containers/0/env", &env("mine"))).unwrap();
+    let at = "/spec/containers/0/env/0/valueFrom/secretKeyRef/name";
+    let other = world().child(with(&pod(), "/spec/containers/0/env", &env("theirs")));
+    refused(other, Rule::Reference, at, "a Secret that nobody named");
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "db"}, "secrets": [{"name": "mine"}]});
+    refused(world().child(account), Rule::Reference, "/secrets/0/name", "a service account");
+    let config = json!([{"name": "P", "valueFrom": {"configMapKeyRef": {"name": "mine", "key": "k"}}}]);
+    let at = "/spec/containers/0/env/0/valueFrom/configMapKeyRef/name";
+    refused(world().child(with(&pod(), "/spec/containers/0/env", &config)), Rule::Reference, at, "a ConfigMap");
+}

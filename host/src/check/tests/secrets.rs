@@ -84,6 +84,8 @@ fn a_token_of_a_service_account_is_no_generated_secret() {
 fn secrets_are_named_as_children_are_and_declared() {
     refused(held(secret("other", vec![random(8)])), Rule::ChildName, "/name", "a foreign name");
     let retain = Some(Retention { data_version: "1".into(), line: "a".into() });
+    held(GeneratedSecret { retain, ..secret("db", vec![random(8)]) }).unwrap();
+    let retain = Some(Retention { data_version: "1\n".into(), line: "a".into() });
     refused(held(GeneratedSecret { retain, ..secret("db", vec![random(8)]) }), Rule::Retain, "", "retain");
     let twice = vec![secret("db", vec![random(8)]), secret("db", vec![random(8)])];
     let result = world().hold(Rendering { secrets: twice, ..rendering_of(&[]) });

@@ -7,14 +7,18 @@ use bytes::Bytes;
 
 use super::error::{ApplyError, refused, title};
 use super::send::{Done, send_new, send_over, stands_as_rendered};
-use crate::cluster::meta::{ManagedFields, Owner};
+use crate::cluster::meta::ManagedFields;
 use crate::cluster::{ApiError, ApiErrorKind, ObjectView};
 use crate::names;
 use crate::object::children::Child;
+use crate::object::data;
+use crate::object::gather::is_anothers;
 use crate::object::host::Host;
-use crate::object::kinds::Kind;
+use crate::object::kept;
 use crate::object::own::Owned;
 use crate::object::parents::{Parent, ParentKey};
+use crate::object::record::{Record, is_earlier_self};
+use crate::object::words;
 
 /// Makes it if there is none of its name; what is there is never overwritten.
 pub(crate) async fn create(
@@ -70,7 +74,13 @@ async fn judge(
     if there.deletion {
         return Err(ApplyError::Going { child: title(child), why: None });
     }
-    if owned || is_orphan_of_ours(&there, parent) {
+    let record = Record::read(&there).filter(|_| there.owners.is_empty());
+    let record = record.filter(|record| record.is_for(&parent.id));
+    if let Some(record) = &record {
+        let named = (child.resource().kind.as_str(), &*child.id().name);
+        kept::may_have(host, parent, child.plugin(), child.retain(), record, named).map_err(ApplyError::Kept)?;
+    }
+    if owned || is_orphan_of_ours(&there, parent) || record.as_ref().is_some_and(|record| record.uid == parent.id.uid) {
         if !owned {
             still_stands(host, key, parent, child).await?;
         }
@@ -85,35 +95,56 @@ async fn judge(
         let record = sent.map_err(|error| refused(child, error))?;
         return Ok((Done::Changed, record));
     }
+    // What a living parent has lost the owner reference to is no less that parent's.
+    let anothers = there.labels.get(names::INSTANCE_LABEL).is_some_and(|uid| is_anothers(host, parent, uid));
+    let adopted = !anothers
+        && there.owners.is_empty()
+        && words::says(parent, names::ADOPT_ANNOTATION, &words::child(&child.resource().kind, &child.id().name));
+    if record.is_some() || adopted {
+        // The record may name an object of which this host has not heard yet.
+        if !host.is_there(key, parent).await.map_err(|error| refused(child, error))? {
+            return Err(ApplyError::ParentGone);
+        }
+        let larger = there.text_at(data::REQUESTED_STORAGE);
+        let larger = larger.as_deref().and_then(|larger| Some((larger, child.asks_for_less_than(larger)?)));
+        if let Some((larger, wanted)) = larger {
+            let kept = child.with_storage(larger);
+            send_over(host, &kept, &there.uid, &there.resource_version).await.map_err(|error| refused(child, error))?;
+            let (there, wanted) = (larger.to_owned(), wanted.to_owned());
+            return Err(ApplyError::StorageShrink { child: title(child), there, wanted });
+        }
+        let sent = send_over(host, child, &there.uid, &there.resource_version).await;
+        let sent = sent.map_err(|error| refused(child, error))?;
+        return Ok((if record.is_some() { Done::Found } else { Done::Adopted }, sent));
+    }
     match there.controller() {
-        Some(owner) if is_earlier_self(owner, parent) => {
+        Some(owner) if is_earlier_self(owner, &parent.id) => {
             Err(ApplyError::Stale { child: title(child), owner: owner.kind.to_string() })
         }
         Some(owner) => {
             Err(ApplyError::NameConflict { child: title(child), owner: format!("{} {}", owner.kind, owner.name) })
         }
-        None => Err(ApplyError::NameConflict { child: title(child), owner: "nobody that this host knows".to_owned() }),
+        None => Err(ApplyError::NameConflict {
+            child: title(child),
+            owner: there.owners.first().map_or_else(
+                || "nobody that this host knows".to_owned(),
+                |owner| format!("{} {}", owner.kind, owner.name),
+            ),
+        }),
     }
 }
 
-/// Asks the API server for the parent itself, where its watch may be later than that of its children: a child that has
-/// gone may have gone with it, and one without an owner may be cut loose by an orphaning delete.
+/// Asks the API server for the parent itself: a child that has gone may have gone with it, and one without an owner may
+/// be cut loose by an orphaning delete.
 pub(crate) async fn still_stands(
     host: &Host,
     key: &ParentKey,
     parent: &Parent,
     child: &Owned,
 ) -> Result<(), ApplyError> {
-    let Some(resource) = host.kinds.parents.get(key.kind).and_then(Kind::resource) else {
-        return Err(ApplyError::ParentGone);
-    };
-    match host.api.get(&resource, Some(&parent.id.namespace), &parent.id.name).await {
-        Ok(answer) => {
-            let now = host.read_parent(key, &answer).map_err(|error| refused(child, error))?;
-            let same = now.id.uid == parent.id.uid && now.deleting == parent.deleting;
-            if same { Ok(()) } else { Err(ApplyError::ParentGone) }
-        }
-        Err(error) if error.is_not_found() => Err(ApplyError::ParentGone),
+    match host.is_there(key, parent).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(ApplyError::ParentGone),
         Err(error) => Err(refused(child, error)),
     }
 }
@@ -128,12 +159,4 @@ pub(crate) fn is_orphan_of_ours(there: &ObjectView<'_>, parent: &Parent) -> bool
     there.owners.is_empty()
         && there.labels.get(names::INSTANCE_LABEL).is_some_and(|uid| **uid == *parent.id.uid)
         && there.managed_fields().unwrap_or_default().iter().any(ours)
-}
-
-pub(crate) fn is_earlier_self(owner: &Owner<'_>, parent: &Parent) -> bool {
-    let group = |api_version: &str| api_version.rsplit_once('/').map(|(group, _)| group.to_owned());
-    owner.kind == parent.id.kind
-        && owner.name == parent.id.name
-        && owner.uid != parent.id.uid
-        && group(&owner.api_version) == group(&parent.id.api_version)
 }

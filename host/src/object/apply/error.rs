@@ -3,6 +3,7 @@
 use crate::clock::Instant;
 use crate::cluster::ApiError;
 use crate::object::fight::Said;
+use crate::object::kept::KeptError;
 use crate::object::own::Owned;
 use crate::object::parents::Named;
 use crate::object::readiness::{Unready, Why as Unwell};
@@ -26,6 +27,10 @@ pub(crate) enum ApplyError {
     Stale { child: String, owner: String },
     #[error("{child} exists already and belongs to {owner}; it is left as it is")]
     NameConflict { child: String, owner: String },
+    #[error("{0}")]
+    Kept(KeptError),
+    #[error("{child} has {there} and never shrinks; {wanted} was asked for: ask for {there} or more")]
+    StorageShrink { child: String, there: String, wanted: String },
     /// It cannot be changed where it stands, and is not replaced.
     #[error("{child} cannot be changed where it stands: {what}; it is left as it is{}", data(*guarded))]
     Fixed { child: String, what: String, guarded: bool },
@@ -118,8 +123,8 @@ impl ApplyError {
             Self::Stale { .. } | Self::Replacing { .. } | Self::OnDelete { .. } => 2,
             Self::Refused(refusal) if refusal.retry() == Retry::Passing => 3,
             Self::Fight { .. } => 4,
-            Self::Refused(_) | Self::Fixed { .. } => 5,
-            Self::NameConflict { .. } => 6,
+            Self::Refused(_) | Self::Fixed { .. } | Self::StorageShrink { .. } => 5,
+            Self::NameConflict { .. } | Self::Kept(_) => 6,
         }
     }
 
@@ -138,7 +143,11 @@ impl ApplyError {
     pub(crate) fn is_in_the_way(&self) -> bool {
         matches!(
             self,
-            Self::Going { .. } | Self::Stale { .. } | Self::NameConflict { .. } | Self::Replacing { at: None, .. }
+            Self::Going { .. }
+                | Self::Stale { .. }
+                | Self::NameConflict { .. }
+                | Self::Kept(_)
+                | Self::Replacing { at: None, .. }
         )
     }
 
@@ -154,13 +163,18 @@ impl ApplyError {
             Self::ParentGone => "ObjectDeleted",
             Self::Going { .. } | Self::Stale { .. } => "WaitingForDeletion",
             Self::NameConflict { .. } => "NameConflict",
+            Self::Kept(error) => error.reason(),
+            Self::StorageShrink { .. } => "StorageShrink",
             Self::Refused(refusal) => refusal.reason(),
         }
     }
 
     pub(crate) fn retry(&self) -> Retry {
         match self {
-            Self::ParentGone | Self::Fixed { .. } | Self::OnDelete { .. } => Retry::Permanent,
+            Self::ParentGone | Self::Fixed { .. } | Self::OnDelete { .. } | Self::StorageShrink { .. } => {
+                Retry::Permanent
+            }
+            Self::Kept(error) => error.retry(),
             // At a time of its own.
             Self::Replacing { at: Some(_), .. } | Self::Fight { .. } => Retry::Permanent,
             Self::Replacing { at: None, .. } => Retry::Blocked,

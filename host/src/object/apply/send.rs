@@ -15,6 +15,10 @@ pub(crate) enum Done {
     Unchanged,
     Changed,
     Made,
+    /// Kept when an earlier object of the same name went.
+    Found,
+    /// Nobody's until now, by the user's word.
+    Adopted,
 }
 
 /// Makes it if there is none of its name; what is there is a 409.

@@ -1,7 +1,8 @@
 //! What a test may ask for. Everything is optional; without `children` they are kept.
 //!
 //! In texts of children and status `{name}` and `{namespace}` stand for the parent's, `{/JSON/POINTER}` for any value
-//! of it, and `{fill:N}` for N letters; a text that is just `{selector}` becomes the object of the selector labels.
+//! of it, `{fill:N}` for N letters, `{data-version:X}` and `{revision:X}` for what the request says of the child and the
+//! Secret X, or NAME-X (empty where it says nothing); a text that is just `{selector}` becomes the object of the selector labels.
 
 use keelson_sdk::contract;
 use keelson_sdk::serde_json::{self, Map, Value};
@@ -39,12 +40,23 @@ pub(crate) enum Act {
     Allocate,
 }
 
-/// A Secret with one random key.
+/// A Secret with one random key, and others made by templates.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Secret {
     name: String,
     key: String,
+    #[serde(default)]
+    templates: std::collections::BTreeMap<String, String>,
+    retain: Option<Retention>,
+}
+
+/// Also `retain` beside a child's own fields.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Retention {
+    data_version: String,
+    line: String,
 }
 
 #[derive(Deserialize)]
@@ -108,11 +120,19 @@ impl Script {
             let kind = object.get("kind").and_then(Value::as_str)?;
             Some(self.strategies.get(kind)?.as_str()?.to_owned())
         };
-        let with_strategy =
-            |object: Value| contract::Child { strategy: of_kind(&object), ..child(fill(object).to_string()) };
         let raw = self.raw.into_iter().map(child);
+        let said = |mut object: Value| {
+            let retain = object.as_object_mut().and_then(|object| object.remove("retain"));
+            let retain =
+                retain.map(|retain| serde_json::from_value::<Retention>(retain).expect("dataVersion and line"));
+            contract::Child {
+                retain: retain.map(Into::into),
+                strategy: of_kind(&object),
+                ..child(fill(object).to_string())
+            }
+        };
         let children = match self.children {
-            Some(children) => contract::Children::Exactly(children.into_iter().map(with_strategy).chain(raw).collect()),
+            Some(children) => contract::Children::Exactly(children.into_iter().map(said).chain(raw).collect()),
             None if raw.len() > 0 => contract::Children::Exactly(raw.collect()),
             None if self.none => contract::Children::None,
             None => contract::Children::Keep,
@@ -142,14 +162,14 @@ fn fill(value: &mut Value, parent: &Value, request: &contract::Request) {
             let labels = request.selector_labels.iter();
             *value = labels.map(|label| (label.key.clone(), Value::from(label.value.as_str()))).collect();
         }
-        Value::String(text) if text.contains('{') => *text = filled(text, parent),
+        Value::String(text) if text.contains('{') => *text = filled(text, parent, request),
         Value::Array(items) => items.iter_mut().for_each(|item| fill(item, parent, request)),
         Value::Object(fields) => fields.values_mut().for_each(|field| fill(field, parent, request)),
         _ => {}
     }
 }
 
-fn filled(text: &str, parent: &Value) -> String {
+fn filled(text: &str, parent: &Value, request: &contract::Request) -> String {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, (word, after))) = rest.split_once('{').and_then(|(b, a)| Some((b, a.split_once('}')?))) {
@@ -159,6 +179,18 @@ fn filled(text: &str, parent: &Value) -> String {
             "name" | "namespace" => format!("/metadata/{word}"),
             _ => word.to_owned(),
         };
+        let own = parent.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let is = |name: &str, wanted: &str| name == wanted || name == format!("{own}-{wanted}");
+        if let Some(name) = word.strip_prefix("data-version:") {
+            let child = request.children.iter().find(|child| is(&child.name, name));
+            filled += child.and_then(|child| child.data_version.as_deref()).unwrap_or_default();
+            continue;
+        }
+        if let Some(name) = word.strip_prefix("revision:") {
+            let secret = request.secrets.iter().find(|secret| is(&secret.name, name));
+            filled += secret.map_or("", |secret| &secret.revision);
+            continue;
+        }
         match (word.strip_prefix("fill:").and_then(|n| n.parse().ok()), parent.pointer(&pointer)) {
             (Some(letters), _) => filled += &"x".repeat(letters),
             (None, Some(Value::String(value))) => filled += value,
@@ -176,10 +208,22 @@ impl Secret {
         let value = contract::SecretValue::Random(contract::RandomText { length: 24, alphabet: None });
         contract::GeneratedSecret {
             name: name.as_str().unwrap_or_default().to_owned(),
-            keys: vec![contract::SecretKey { name: self.key, value }],
+            keys: std::iter::once(contract::SecretKey { name: self.key, value })
+                .chain(
+                    self.templates
+                        .into_iter()
+                        .map(|(name, text)| contract::SecretKey { name, value: contract::SecretValue::Template(text) }),
+                )
+                .collect(),
             secret_type: None,
-            retain: None,
+            retain: self.retain.map(Into::into),
         }
+    }
+}
+
+impl From<Retention> for contract::Retention {
+    fn from(Retention { data_version, line }: Retention) -> Self {
+        Self { data_version, line }
     }
 }
 
