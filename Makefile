@@ -8,6 +8,7 @@ MAKEFLAGS += --no-print-directory
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export KEELSON_BIN ?= $(TARGET)/release/keelson
+export KEELSON_TEST_CLOCK_BIN ?= $(TARGET)/release/keelson-test-clock
 export KEELSON_PLUGINS ?= $(TARGET)/plugins
 export KEELSON_GUESTS ?= $(TARGET)/test-guests
 # cargo plans its own jobs: what make says about jobs is for the two builds that run side by side.
@@ -35,23 +36,25 @@ control-plane: ## the programs of the local control plane, into the cache
 preflight: ## what is missing on this machine for make demo and make test
 	@tests/preflight.sh test
 
-.PHONY: test test-unit test-e2e test-guests test-image bench
+.PHONY: test test-unit test-e2e test-guests test-clock test-image bench
 test: ## unit and end-to-end tests
 	@tests/preflight.sh test
 	@$(MAKE) -j2 test-build control-plane
 	@$(MAKE) test-unit
 	@$(MAKE) test-e2e
 .PHONY: test-build
-test-build: build test-guests
+test-build: build test-guests test-clock
 	@$(cargo) test --release --workspace --locked --no-run
 	@$(cargo) test --release --workspace --locked --no-run --test e2e
 test-unit: build ## tests that need no cluster
 	@$(cargo) test --release --workspace --locked
 	@cd plugins && $(cargo) test --locked --target $(native)
-test-e2e: build test-guests control-plane ## tests on a real control plane (ARGS=case_01)
+test-e2e: build test-guests test-clock control-plane ## tests on a real control plane (ARGS=case_01)
 	@$(cargo) test --release --workspace --locked --test e2e -- $(ARGS)
 test-guests: build ## plugins that only tests use
 	@$(TARGET)/release/keelson-plugins-build --source tests/guests --out $(TARGET)/test-guests
+test-clock: build ## the host once more, with a clock that tests can put wrong
+	@$(cargo) build --release --workspace --locked --features keelson/test-clock --bin keelson-test-clock
 test-cargo-component: build ## the same renderings from cargo component's build (installs it: 8 minutes)
 	@tests/cargo-component.sh
 test-image: ## the image, run as a Pod would (root, buildah, musl-tools)

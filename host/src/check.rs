@@ -25,7 +25,7 @@ mod child;
 mod secret;
 mod report;
 
-pub use checked::{Checked, CheckedChild, CheckedChildren, CheckedParts, Context, Parent};
+pub use checked::{Checked, CheckedChild, CheckedChildren, CheckedFinalization, CheckedParts, Context, Parent};
 pub use grant::{AllowedFields, Grant, GrantedDiscriminator, GrantedKind, GrantedParent, Strategy, UserSecrets};
 pub use pod_template::pod_template_metadata;
 pub use secret::{Piece, is_plain as is_plain_secret, template};
@@ -34,7 +34,9 @@ pub use violation::{Rule, Violation};
 use shape::Own;
 use violation::Fault;
 
-use crate::sandbox::model::{Child, ChildKind, Children, GeneratedSecret, Manifest, Rendered, Rendering};
+use crate::sandbox::model::{
+    Child, ChildKind, Children, Finalization, Finalized, GeneratedSecret, Manifest, Rendered, Rendering,
+};
 
 /// The manifest within the grant, and the grant sound in itself.
 pub fn manifest(manifest: &Manifest, grant: &Grant) -> Result<(), Violation> {
@@ -49,6 +51,22 @@ pub fn parent(parent: &Parent, plugin: &str, grant: &Grant, manifest: &Manifest)
 /// The whole rendering, the first violation or none.
 pub fn rendering(rendered: Rendered, context: &Context<'_>) -> Result<Checked, Violation> {
     every_rule(rendered.into_rendering(), context)
+}
+
+/// As [`rendering`]: what is made for a parent that goes keeps the same rules.
+pub fn finalization(finalized: Finalized, context: &Context<'_>) -> Result<CheckedFinalization, Violation> {
+    let Finalization { children, secrets, waiting, look_again_after } = finalized.into_finalization();
+    let rendering = Rendering {
+        children,
+        secrets,
+        status: serde_json::Map::new(),
+        conditions: Vec::new(),
+        not_ready: waiting,
+        look_again_after,
+    };
+    let Checked { parts } = every_rule(rendering, context)?;
+    let CheckedParts { children, secrets, status: _, conditions: _, not_ready, look_again_after } = parts;
+    Ok(CheckedFinalization { children, secrets, waiting: not_ready, look_again_after })
 }
 
 fn every_rule(rendering: Rendering, context: &Context<'_>) -> Result<Checked, Violation> {

@@ -8,14 +8,31 @@ use std::time::Duration;
 use jiff::Timestamp;
 pub use tokio::time::Instant;
 
+#[cfg(any(test, feature = "test-clock"))]
+mod skew;
+
 /// For people and objects; durations are never measured with it.
 pub fn now() -> Timestamp {
-    Timestamp::now()
+    #[cfg(feature = "test-clock")]
+    {
+        skew::skew().now(Timestamp::now(), Instant::now())
+    }
+    #[cfg(not(feature = "test-clock"))]
+    {
+        Timestamp::now()
+    }
 }
 
 /// Of the steady clock.
 pub fn instant() -> Instant {
-    Instant::now()
+    #[cfg(feature = "test-clock")]
+    {
+        skew::skew().instant(Instant::now())
+    }
+    #[cfg(not(feature = "test-clock"))]
+    {
+        Instant::now()
+    }
 }
 
 pub fn since(earlier: Instant) -> Duration {
@@ -23,11 +40,13 @@ pub fn since(earlier: Instant) -> Duration {
 }
 
 pub async fn sleep(duration: Duration) {
+    #[cfg(feature = "test-clock")]
+    let duration = skew::skew().real(duration);
     tokio::time::sleep(duration).await;
 }
 
 pub async fn sleep_until(at: Instant) {
-    tokio::time::sleep_until(at).await;
+    sleep(at.saturating_duration_since(instant())).await;
 }
 
 /// Of the machine since its start, asleep or not, and of a process that is stopped all the same. What another host waits

@@ -180,6 +180,20 @@ pub const BUSY_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration
 pub const BUSY_STEP: Duration = Duration::from_millis(20);
 /// Every object is looked at again after this, though nothing has changed; spread by a tenth.
 pub const RESYNC: Duration = Duration::from_secs(3600);
+/// `--resync`: shorter would be a load of its own, longer than a day would be none.
+pub const RESYNC_RANGE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(86_400));
+/// Seconds that a deleted parent may wait for its finalization, where the Plugin document says nothing: a dump takes its time.
+pub const FINALIZE: u32 = 3600;
+/// Of `finalize.timeoutSeconds`; at most 30 days.
+pub const FINALIZE_RANGE: (u32, u32) = (1, 2_592_000);
+/// Tries of one write to a parent's finalizers while others write to it.
+pub const FINALIZER_TRIES: usize = 8;
+/// Characters that count of an annotation that asks for a render; they stand in status and Event.
+pub const REQUEST_CHARS: usize = 128;
+/// Entries of one list in `passed` of a Plugin document.
+pub const PASSED_RULES: usize = 64;
+/// Calm after a change of the served namespaces before the kinds are listed anew: many labels come together.
+pub const NAMESPACES_SETTLE: Duration = Duration::from_millis(200);
 /// How long a step between two "not ready" reasons is held back, so that a starting Pod's passing phases cost no write.
 pub const STATUS_SETTLE: Duration = Duration::from_secs(2);
 /// How long a child of an earlier parent of the same name is waited for before it is called a conflict.

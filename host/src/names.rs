@@ -21,6 +21,14 @@ pub const HASH_ANNOTATION: &str = "keelson.dev/hash";
 pub const REVISION_KEY_ANNOTATION: &str = "keelson.dev/revision-key";
 /// Annotation on parents: `"true"` stops writes to children.
 pub const PAUSED_ANNOTATION: &str = "keelson.dev/paused";
+/// Annotation on parents: each new value gives one render with everything read anew.
+pub const RENDER_REQUESTED_ANNOTATION: &str = "keelson.dev/render-requested-at";
+/// Annotation on parents: `"true"` lets a deleted one go without its finalization.
+pub const FORCE_FINALIZE_ANNOTATION: &str = "keelson.dev/force-finalize";
+/// Finalizer on the parents of a plugin that exports `finalize`.
+pub const FINALIZER: &str = "keelson.dev/finalize";
+/// The garbage collector's own finalizers: while one is there it is at work on the children.
+pub const COLLECTOR_FINALIZERS: [&str; 2] = ["foregroundDeletion", "orphan"];
 /// Annotation on generated Secrets: the revision that is known to users; another one is an edit to be told.
 pub const REVISION_SEEN_ANNOTATION: &str = "keelson.dev/revision-seen";
 /// Annotation on generated Secrets: the keys that were made; one that is gone is lost, any other is new.

@@ -20,6 +20,7 @@ mod failed;
 mod queue;
 mod children;
 mod parents;
+mod namespaces;
 mod kinds;
 mod slots;
 mod refusal;
@@ -27,10 +28,12 @@ mod fight;
 mod tries;
 mod memory;
 mod host;
+mod again;
 mod watch;
 mod dispatch;
 mod gather;
 mod render;
+mod finalizer;
 mod words;
 mod kept;
 mod in_place;
@@ -45,6 +48,9 @@ mod report;
 mod vigil;
 mod news;
 mod failure;
+mod answer;
+mod pause;
+mod finalize;
 mod walk;
 mod worker;
 
@@ -52,7 +58,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-pub use host::{Host, Unmet};
+pub use host::{Host, Settings, Unmet};
 
 /// Starts the watches and the workers; all end with the set.
 ///

@@ -7,6 +7,7 @@
 //! an error. Verification cannot be left out: nothing but `verify` makes the
 //! `Verified` that `compile` takes.
 
+pub mod passed;
 pub mod document;
 pub mod crd;
 pub mod source;
@@ -105,7 +106,7 @@ fn attempt(folder: &Path, document: DocumentFile, engine: &Engine) -> Attempt {
 }
 
 fn load(folder: &Path, name: String, spec: PluginSpec, engine: &Engine) -> Result<Plugin, PluginError> {
-    let PluginSpec { source, trust, grant, limits, config, strategies } = spec;
+    let PluginSpec { source, trust, grant, limits, config, strategies, passed, finalize } = spec;
     let Source::File(FileSource { path }) = source;
     let bytes = source::artifact(folder, &path)?;
     let verified = verify::verify(bytes, &trust)?;
@@ -113,7 +114,7 @@ fn load(folder: &Path, name: String, spec: PluginSpec, engine: &Engine) -> Resul
     let manifest = declare::declare(&component, &grant)?;
     let config = serde_json::Value::Object(config).to_string().into();
     let digest = verified.sha256().to_owned();
-    Ok(Plugin { name, digest, manifest, grant, limits, config, strategies, component })
+    Ok(Plugin { name, digest, manifest, grant, limits, config, strategies, passed, finalize, component })
 }
 
 fn failed(file: String, plugin: Option<String>, claims: Vec<GrantedParent>, error: &PluginError) -> Attempt {

@@ -21,7 +21,7 @@ mod component;
 pub use component::Component;
 pub use engine::{Compiler, Engine, EngineError};
 pub use model::{
-    CallError, Child, ChildKind, Children, Condition, Discriminator, Explanation, Failure, FailureClass,
-    GeneratedSecret, Hooks, KindRef, LoadError, LogLine, Manifest, ObservedChild, RelatedObject, Rendered, Rendering,
-    Request, Retention, SecretKey, SecretRevision, SecretValue, Serving, Usage,
+    CallError, Child, ChildKind, Children, Condition, Discriminator, Explanation, Failure, FailureClass, Finalization,
+    Finalized, GeneratedSecret, Hooks, KindRef, LoadError, LogLine, Manifest, ObservedChild, RelatedObject, Rendered,
+    Rendering, Request, Retention, SecretKey, SecretRevision, SecretValue, Serving, Usage,
 };

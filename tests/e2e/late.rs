@@ -11,6 +11,13 @@ fn version(v: &str) -> Value {
     json!({"children": [probe::pod(), service]})
 }
 
+/// A Pod with so much CPU, which is changed by its `resize`.
+fn sized(cpu: &str) -> Value {
+    let mut pod = probe::pod();
+    pod["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": cpu}, "limits": {"cpu": "1"}});
+    json!({"children": [pod]})
+}
+
 fn without_service() -> Value {
     json!({"children": [probe::pod()]})
 }
@@ -25,6 +32,8 @@ pub(crate) async fn case_39_a_write_that_comes_late_does_no_harm(case: Case) -> 
     for name in ["edited", "undone", "repaired", "pruned", "back"] {
         case.database(name, "mongo").await?;
     }
+    case.scripted("resized", "mongo", &sized("100m")).await?;
+    case.wait(DATABASE, "resized", "Ready", |database| database.is("Ready")).await?;
     case.quiet(seconds(1)).await?;
 
     // The first host begins all of this, and gets none of it done.
@@ -35,7 +44,7 @@ pub(crate) async fn case_39_a_write_that_comes_late_does_no_harm(case: Case) -> 
     for path in ["/pods/made?", "/services/gone?", "/databases/told/status?"] {
         hold(Method::PATCH, path);
     }
-    for path in ["/services/edited?", "/services/undone?", "/services/repaired?fieldManager"] {
+    for path in ["/services/edited?", "/services/undone?", "/services/repaired?fieldManager", "/pods/resized/resize?"] {
         hold(Method::PATCH, path);
     }
     for path in ["/services/pruned", "/services/back"] {
@@ -49,16 +58,18 @@ pub(crate) async fn case_39_a_write_that_comes_late_does_no_harm(case: Case) -> 
     case.scripted("secret", "mongo", &secrets).await?;
     case.scripted("edited", "mongo", &version("2")).await?;
     case.scripted("undone", "mongo", &version("2")).await?;
+    case.scripted("resized", "mongo", &sized("200m")).await?;
     for name in ["pruned", "back"] {
         case.scripted(name, "mongo", &without_service()).await?;
     }
     case.patch(SERVICE, "repaired", &json!({"spec": {"ports": [{"port": 81}]}})).await?;
-    case.until("ten writes to be on their way", seconds(30), async || Ok(proxy.held() == 10)).await?;
+    case.until("eleven writes to be on their way", seconds(30), async || Ok(proxy.held() == 11)).await?;
     old.kill()?;
 
     // Meanwhile the user goes on, and the second host does what is to be done.
     case.scripted("edited", "mongo", &version("3")).await?;
     case.scripted("undone", "mongo", &version("1")).await?;
+    case.scripted("resized", "mongo", &sized("300m")).await?;
     case.scripted("back", "mongo", &version("1")).await?;
     case.until("the second host to lead", Rival::LEASE + seconds(10), async || new.leads().await).await?;
     whole(&case).await?;
@@ -70,9 +81,10 @@ pub(crate) async fn case_39_a_write_that_comes_late_does_no_harm(case: Case) -> 
     let password = case.get(SECRET, "secret").await?;
     let pod = case.get(POD, "made").await?;
     let edited = case.record(SERVICE, "edited").await?;
+    let resized = case.record(POD, "resized").await?;
 
     let late = proxy.deliver().await;
-    let wanted: [(&str, &[u16]); 10] = [
+    let wanted: [(&str, &[u16]); 11] = [
         // Said once, by whomever.
         ("/events?", &[201, 409]),
         // There is one already.
@@ -81,6 +93,7 @@ pub(crate) async fn case_39_a_write_that_comes_late_does_no_harm(case: Case) -> 
         // Another has written since.
         ("/services/edited?", &[409]),
         ("/services/repaired?", &[409]),
+        ("/pods/resized/resize?", &[409]),
         // Gone already.
         ("/services/pruned", &[404]),
         // Of a Database that is no more: the garbage collector's.
@@ -101,6 +114,8 @@ pub(crate) async fn case_39_a_write_that_comes_late_does_no_harm(case: Case) -> 
     ensure!(case.get(SECRET, "secret").await?.version() == password.version(), "another password");
     ensure!(case.get(POD, "made").await?.uid() == pod.uid());
     ensure!(!edited.saw(|service| service.label("v") != Some("3")), "an older rendering came back: {:?}", edited.all());
+    let cpu = |pod: &Object| pod.text("/spec/containers/0/resources/requests/cpu").to_owned();
+    ensure!(!resized.saw(|pod| cpu(pod) != "300m"), "an older size came back: {:?}", resized.all());
     let created = case.events("event").await?;
     ensure!(created.iter().filter(|event| event.text("/reason") == "Created").count() == 1, "{created:?}");
     Ok(())
@@ -119,6 +134,7 @@ async fn whole(case: &Case) -> Outcome {
         service("back", "1"),
         ("pruned".to_owned(), None),
         ("secret".to_owned(), None),
+        ("resized".to_owned(), None),
     ];
     for (name, v) in &wanted {
         let ready = |database: &Object| database.is("Ready");

@@ -15,6 +15,7 @@ mod steady;
 mod readiness;
 mod scope;
 mod server;
+mod clock;
 mod leader;
 mod late;
 mod crd;
@@ -26,6 +27,10 @@ mod drift;
 mod refusals;
 mod failed;
 mod hostile;
+mod finalize;
+mod databases;
+mod namespaces;
+mod cascades;
 mod wire;
 mod crowd;
 mod chaos;
@@ -101,6 +106,9 @@ fn main() -> ExitCode {
         shared!(leader::a_leader_that_is_killed_is_followed),
         shared!(leader::case_39_a_frozen_leader_sends_nothing_after_its_deadline).within(seconds(180)),
         shared!(late::case_39_a_write_that_comes_late_does_no_harm).within(seconds(240)),
+        shared!(leader::case_39_clocks_that_are_off_change_nothing).within(seconds(180)),
+        shared!(clock::case_27_failures_of_an_hour_are_told_seldom_and_tried_less_and_less).within(seconds(240)),
+        shared!(clock::a_host_whose_clock_is_off_works_as_any_other),
         shared!(leader::a_leader_that_is_cut_off_ends_in_time_and_is_followed),
         shared!(leader::of_two_hosts_that_start_at_once_exactly_one_leads),
         shared!(leader::a_host_that_may_not_touch_the_lease_says_so),
@@ -118,6 +126,30 @@ fn main() -> ExitCode {
         shared!(plugins::case_71_a_plugin_that_hangs_stalls_only_its_objects).within(seconds(240)),
         shared!(plugins::case_72_a_child_with_an_invalid_name_wedges_nothing),
         private!(plugins::case_75_four_of_five_plugins_serve, crd::without()),
+        shared!(finalize::case_12_a_deleted_database_is_finalized_at_once),
+        shared!(finalize::case_46_a_finalization_that_is_cut_short_is_completed),
+        shared!(finalize::a_finalization_fits_every_kind_of_delete),
+        shared!(finalize::a_finalization_that_fails_holds_until_it_is_forced).within(seconds(180)),
+        shared!(finalize::a_finalization_that_takes_too_long_is_told_or_given_up),
+        shared!(finalize::a_finalizer_goes_with_its_plugin),
+        shared!(finalize::without_the_right_to_hold_an_object_nothing_is_made_for_it),
+        shared!(finalize::case_70_a_plugin_exports_only_the_hooks_that_it_needs),
+        shared!(levers::case_11_a_paused_database_can_be_deleted),
+        shared!(levers::a_pause_holds_back_writes_and_says_which).within(seconds(180)),
+        shared!(levers::a_database_made_paused_gets_nothing_yet),
+        shared!(levers::case_69_the_resync_fires_though_nothing_happens).within(seconds(180)),
+        shared!(levers::a_render_can_be_asked_for),
+        shared!(levers::labels_and_annotations_are_passed_by_an_allow_list),
+        shared!(levers::case_74_a_burst_of_edits_is_rendered_at_most_once_each),
+        shared!(levers::case_68_a_plugin_that_fails_for_a_while_recovers_alone).within(seconds(300)),
+        private!(levers::case_66_a_status_of_ours_starts_no_reconcile, crd::without()).within(seconds(240)),
+        shared!(levers::objects_of_plugins_that_all_fail_are_told),
+        shared!(namespaces::case_73_a_namespace_that_gets_the_label_is_served).within(seconds(180)),
+        shared!(namespaces::a_selector_needs_a_right_and_stands_alone),
+        shared!(cascades::an_orphaning_delete_leaves_the_children_to_nobody),
+        shared!(cascades::an_orphaning_delete_that_the_host_hears_of_late_is_kept_to),
+        shared!(cascades::every_cascade_ends_without_a_host),
+        private!(cascades::a_namespace_goes_with_an_object_in_finalization),
         private!(strategies::case_13_another_type_replaces_the_pod_once, crd::without()).within(seconds(180)),
         shared!(strategies::case_13_a_new_plugin_version_with_other_env).within(seconds(180)),
         shared!(strategies::case_13_what_stays_in_place_is_said),
@@ -149,18 +181,18 @@ fn main() -> ExitCode {
         private!(crowd::case_40_a_crowd_stays_within_the_shipped_memory_limit, crowd::bare()).within(seconds(900)),
         private!(crowd::case_81_the_last_node_port_is_told_and_heals, crowd::bare()).within(seconds(300)),
         private!(chaos::nothing_is_lost_whatever_fails).within(seconds(900)),
-        shared!(levers::levers_reach_pod_and_service),
-        shared!(levers::a_service_becomes_internal_and_is_opened_again),
-        shared!(levers::case_16_a_node_port_that_is_taken_is_told).within(seconds(180)),
-        shared!(levers::case_26_pods_comply_with_a_restricted_namespace),
-        shared!(levers::case_26_violations_are_told_in_the_servers_words).within(seconds(180)),
-        shared!(levers::a_spec_that_cannot_be_is_refused_at_admission),
-        shared!(levers::storage_and_credentials_are_not_taken_back),
-        shared!(levers::every_field_is_explained),
+        shared!(databases::levers_reach_pod_and_service),
+        shared!(databases::a_service_becomes_internal_and_is_opened_again),
+        shared!(databases::a_node_port_of_ones_choice_may_be_taken).within(seconds(180)),
+        shared!(databases::case_26_pods_comply_with_a_restricted_namespace),
+        shared!(databases::a_spec_that_cannot_be_is_refused_at_admission),
+        shared!(databases::storage_and_credentials_are_not_taken_back),
+        shared!(databases::every_field_is_explained),
         shared!(upgrades::mongo_moves_step_by_step).within(seconds(300)),
         shared!(upgrades::a_step_goes_on_under_another_host).within(seconds(180)),
         shared!(upgrades::a_job_that_fails_says_what_to_do).within(seconds(180)),
         shared!(upgrades::mysql_moves_when_the_new_server_is_ready).within(seconds(180)),
+        shared!(upgrades::storage_is_added_and_grows).within(seconds(180)),
         shared!(upgrades::without_storage_any_version_may_run),
     ])
 }

@@ -1,18 +1,24 @@
 //! From one version to the next, with the data.
 
-use crate::levers::database;
+use crate::databases::database;
 use keelson_tests::prelude::*;
 
-const JOB: Kind = Kind::namespaced("batch/v1", "Job", "jobs");
 const CLAIM: Kind = Kind::namespaced("v1", "PersistentVolumeClaim", "persistentvolumeclaims");
 const VOLUME: Kind = Kind::cluster("v1", "PersistentVolume", "persistentvolumes");
 
-/// A Ready Database with a volume of its own, which the simulated cluster would not make.
-async fn with_storage(case: &Case, name: &str, kind: &str, on_delete: &str) -> anyhow::Result<Object> {
+const JOB: Kind = Kind::namespaced("batch/v1", "Job", "jobs");
+
+/// A volume for a Database's claim, which nobody makes in the simulated cluster.
+async fn volume(case: &Case, name: &str, class: &str) -> Outcome {
     let claim = json!({"namespace": case.namespace, "name": format!("{name}-data")});
     let volume = json!({"metadata": {"name": format!("{}-{name}", case.namespace)}, "spec": {"capacity": {"storage": "1Gi"},
-        "accessModes": ["ReadWriteOnce"], "storageClassName": "by-hand", "claimRef": claim, "hostPath": {"path": "/none"}}});
-    case.cluster.create(VOLUME, "", &volume).await?;
+        "accessModes": ["ReadWriteOnce"], "storageClassName": class, "claimRef": claim, "hostPath": {"path": "/none"}}});
+    case.cluster.create(VOLUME, "", &volume).await.map(drop)
+}
+
+/// A Ready Database with storage.
+async fn with_storage(case: &Case, name: &str, kind: &str, on_delete: &str) -> anyhow::Result<Object> {
+    volume(case, name, "by-hand").await?;
     let storage = json!({"size": "1Gi", "storageClassName": "by-hand", "onDelete": on_delete});
     case.apply(&database(name, &json!({"type": kind, "storage": storage}))).await?;
     case.wait(DATABASE, name, "Ready", |database| database.is("Ready")).await
@@ -178,7 +184,42 @@ pub(crate) async fn mysql_moves_when_the_new_server_is_ready(case: Case) -> Outc
         ensure!(after.uid() == pod.uid() && after.text("/spec/containers/0/image") == format!("mysql:{to}"), "{after}");
     }
     is_refused(&case, "a", "8.4", "9.7").await?;
-    ensure!(case.get(SECRET, "a-credentials").await?.version() == secret.version(), "the password stays");
+    ensure!(case.get(SECRET, "a-credentials").await?.at("/data") == secret.at("/data"), "the password stays");
+    Ok(())
+}
+
+pub(crate) async fn storage_is_added_and_grows(case: Case) -> Outcome {
+    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "grows"},
+        "provisioner": "keelson.test/none", "allowVolumeExpansion": true});
+    const CLASS: Kind = Kind::cluster("storage.k8s.io/v1", "StorageClass", "storageclasses");
+    case.cluster.create(CLASS, "", &class).await?;
+    let _host = case.host().start().await?;
+    volume(&case, "a", "grows").await?;
+    case.database("a", "mysql").await?;
+    let before = case.get(POD, "a").await?;
+    let storage = json!({"size": "1Gi", "storageClassName": "grows", "onDelete": "Delete"});
+    case.patch(DATABASE, "a", &json!({"spec": {"storage": storage}})).await?;
+    case.wait(CLAIM, "a-data", "bound", |claim| claim.text("/status/phase") == "Bound").await?;
+    let mounted = |pod: &Object| pod.uid() != before.uid() && pod.text("/spec/volumes/0/name") == "data";
+    case.wait_for(seconds(60), POD, "a", "made again with its volume", mounted).await?;
+    arrives_at(&case, "a", "8.0").await?;
+
+    let pod = case.get(POD, "a").await?;
+    case.patch(DATABASE, "a", &json!({"spec": {"storage": {"size": "1536Mi"}}})).await?;
+    let grown = |claim: &Object| claim.text("/spec/resources/requests/storage") == "1536Mi";
+    case.wait(CLAIM, "a-data", "to grow", grown).await?;
+    ensure!(case.get(POD, "a").await?.version() == pod.version(), "the Pod was written to");
+
+    // What a Pod does not take in place brings another, on the same data.
+    let claim = case.get(CLAIM, "a-data").await?;
+    let resources = json!({"requests": {"cpu": "20m"}, "limits": {"cpu": "200m"}});
+    case.patch(DATABASE, "a", &json!({"spec": {"resources": resources}})).await?;
+    let resized = |pod: &Object| pod.text("/spec/containers/0/resources/limits/cpu") == "200m";
+    let after = case.wait_for(seconds(60), POD, "a", "with its resources", resized).await?;
+    case.patch(DATABASE, "a", &json!({"spec": {"nodeSelector": {"kubernetes.io/hostname": "node-2"}}})).await?;
+    let moved = |pod: &Object| pod.uid() != after.uid() && pod.is("Ready") && pod.text("/spec/nodeName") == "node-2";
+    case.wait_for(seconds(60), POD, "a", "moved", moved).await?;
+    ensure!(case.get(CLAIM, "a-data").await?.uid() == claim.uid(), "with its data");
     Ok(())
 }
 

@@ -1,7 +1,9 @@
 //! The API server's audit log: who asked for what, one line for each finished request.
 
-use serde::Deserialize;
 use std::fmt;
+
+use jiff::Timestamp;
+use serde::Deserialize;
 
 /// One request. A watch is logged when it ends.
 #[derive(Debug, Clone)]
@@ -16,6 +18,12 @@ pub struct Call {
     pub uri: String,
     /// When the request came, as the server writes it (RFC 3339, microseconds: comparable as text).
     pub at: String,
+}
+
+impl Call {
+    pub fn time(&self) -> anyhow::Result<Timestamp> {
+        Ok(self.at.parse()?)
+    }
 }
 
 /// A list of requests, to be narrowed and counted.

@@ -54,6 +54,13 @@ impl Case {
         Ok(case)
     }
 
+    /// Another namespace of the same test, with these labels.
+    pub async fn beside(&self, suffix: &str, labels: &Value) -> anyhow::Result<Self> {
+        let namespace = format!("{}-{suffix}", self.namespace);
+        self.cluster.namespace(&namespace, labels).await?;
+        Ok(Self { namespace, ..self.clone() })
+    }
+
     /// A host for this namespace, not started yet.
     pub fn host(&self) -> HostBuilder {
         HostBuilder::new(self)

@@ -32,6 +32,16 @@ pub struct HostBuilder {
     server: String,
     ca_pem: Vec<u8>,
     args: Vec<String>,
+    clock: Option<Clock>,
+}
+
+/// Of a host that is built for it.
+#[derive(Clone, Copy)]
+struct Clock {
+    /// How many seconds its wall clock is ahead.
+    offset: i64,
+    /// How much faster it waits.
+    rate: u32,
 }
 
 /// A running host; dropped, it is killed.
@@ -55,6 +65,7 @@ impl HostBuilder {
             server: case.cluster.server.clone(),
             ca_pem: std::fs::read(case.cluster.ca()).unwrap_or_default(),
             args: Vec::new(),
+            clock: None,
         }
     }
 
@@ -105,6 +116,13 @@ impl HostBuilder {
         self
     }
 
+    /// Another build of the host: its wall clock is ahead by so many seconds, and all that it waits for by itself (its
+    /// back-offs, its resync) passes so many times faster, the wall clock too. Time-outs of calls stay as they are.
+    pub fn clock(mut self, offset: i64, rate: u32) -> Self {
+        self.clock = Some(Clock { offset, rate });
+        self
+    }
+
     pub(crate) fn args(mut self, args: &[&str]) -> Self {
         self.args.extend(args.iter().map(|arg| (*arg).to_owned()));
         self
@@ -119,8 +137,10 @@ impl HostBuilder {
 
     /// Starts it.
     pub async fn spawn(self) -> anyhow::Result<Host> {
-        let program = paths::binary();
-        anyhow::ensure!(program.exists(), "no host at {}: make build", program.display());
+        let program = if self.clock.is_some() { paths::test_clock_binary() } else { paths::binary() };
+        anyhow::ensure!(program.exists(), "no host at {}: make build test-clock", program.display());
+        // Also for the shipped program, which must not hear of it.
+        let Clock { offset, rate } = self.clock.unwrap_or(Clock { offset: 86_400, rate: 1000 });
         let log = self.case.log_file();
         let config = log.with_extension("kubeconfig");
         std::fs::write(&config, self.kubeconfig().await?.to_string())?;
@@ -133,6 +153,8 @@ impl HostBuilder {
             .args(&self.args)
             .env("KUBECONFIG", &config)
             .env("WATCH_NAMESPACE", &self.watched)
+            .env("KEELSON_TEST_CLOCK_OFFSET", (offset * 1000).to_string())
+            .env("KEELSON_TEST_CLOCK_RATE", rate.to_string())
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)

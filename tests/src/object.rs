@@ -15,6 +15,7 @@ pub struct Kind {
 
 pub const DATABASE: Kind = Kind::namespaced("zalando.org/v1", "Database", "databases");
 pub const POD: Kind = Kind::namespaced("v1", "Pod", "pods");
+pub const JOB: Kind = Kind::namespaced("batch/v1", "Job", "jobs");
 pub const SERVICE: Kind = Kind::namespaced("v1", "Service", "services");
 pub const SECRET: Kind = Kind::namespaced("v1", "Secret", "secrets");
 pub const CLAIM: Kind = Kind::namespaced("v1", "PersistentVolumeClaim", "persistentvolumeclaims");

@@ -14,6 +14,11 @@ pub fn binary() -> PathBuf {
     from_environment("KEELSON_BIN", "release/keelson")
 }
 
+/// The host's program with a clock that can be put wrong: `make test-clock`.
+pub(crate) fn test_clock_binary() -> PathBuf {
+    from_environment("KEELSON_TEST_CLOCK_BIN", "release/keelson-test-clock")
+}
+
 /// The folder of built plugins.
 pub fn plugins() -> PathBuf {
     from_environment("KEELSON_PLUGINS", "plugins")

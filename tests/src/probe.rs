@@ -9,7 +9,8 @@
 //! A *script* says what a render answers: `children` (a list), `raw` (children as text, JSON or not), `strategies`
 //! (`{Pod: OnDelete}`), `none`, `secrets` (`{name, key, templates?, retain?}`), `status`, `conditions`, `notReady`,
 //! `lookAgainAfter`, `fail` (`{class: invalid | not-yet | internal,
-//! reason, message, fields, allowed, remedy, retryAfter}`), `log`, `act` (`trap`, `loop`, `allocate`). In its texts
+//! reason, message, fields, allowed, remedy, retryAfter}`), `failUntil` (`fail` only until then, seconds since
+//! 1970), `log`, `act` (`trap`, `loop`, `allocate`). In its texts
 //! `{name}`, `{namespace}`, `{/JSON/POINTER}` stand for values of the parent, `{fill:N}` for N letters, and the text
 //! `{selector}` for the selector labels;
 //! `{data-version:X}` and `{revision:X}` for what the request says of the child and the Secret X, or NAME-X. A child's `retain`,
@@ -27,6 +28,10 @@ use crate::{Outcome, paths};
 /// The annotation of an object that scripts it alone.
 pub const SCRIPT: &str = "keelson.test/script";
 
+/// The annotation of an object that says how it is finalized: `{script?, waiting?: {reason, message}, until?: {kind,
+/// name}}`. Done where nothing is waited for, or the child `until` has the condition Complete.
+pub const FINALIZE: &str = "keelson.test/finalize";
+
 /// The slot in the component: this mark, then the manifest, padded to so many bytes.
 const MARK: &[u8] = b"keelson-manifest";
 const SLOT: usize = 4096;
@@ -35,6 +40,7 @@ const SLOT: usize = 4096;
 #[derive(Clone)]
 pub struct Probe {
     name: String,
+    guest: &'static str,
     manifest: Value,
     spec: Value,
 }
@@ -61,6 +67,7 @@ impl Probe {
             "discriminator": discriminator});
         Self {
             name: name.to_owned(),
+            guest: "probe.wasm",
             manifest: json!({"name": name, "version": "0.0.0", "serves": [served]}),
             spec: json!({"source": {"file": {"path": format!("{name}.wasm")}}, "trust": {"unsigned": true},
                 "grant": {"serves": [serves], "namespaces": ["*"]}}),
@@ -77,6 +84,12 @@ impl Probe {
         let granted = kinds.iter().map(|kind| json!({"group": split(kind).0, "kind": kind.kind}));
         merge(&mut self.manifest, &json!({"children": declared.collect::<Vec<_>>()}));
         merge(&mut self.spec, &json!({"grant": {"children": granted.collect::<Vec<_>>()}}));
+        self
+    }
+
+    /// With the hook `finalize`: what it says is an object's annotation [`FINALIZE`] (guest: tests/guests/finalizer).
+    pub fn finalizing(mut self) -> Self {
+        self.guest = "finalizer.wasm";
         self
     }
 
@@ -99,7 +112,7 @@ impl Probe {
 
     /// `NAME.wasm` and `NAME.yaml` into a folder of plugins.
     pub fn write(&self, folder: &Path) -> Outcome {
-        let guest = paths::guests().join("probe.wasm");
+        let guest = paths::guests().join(self.guest);
         let mut component =
             std::fs::read(&guest).with_context(|| format!("no guest at {}: make test-guests", guest.display()))?;
         let manifest = self.manifest.to_string();

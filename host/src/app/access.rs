@@ -13,6 +13,9 @@ const CHILD_VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "dele
 /// Generated Secrets are made, read and mended by name, never listed.
 const SECRET_VERBS: [&str; 3] = ["get", "create", "patch"];
 
+/// Those of a selector, in the whole cluster.
+const NAMESPACE_VERBS: [&str; 2] = ["list", "watch"];
+
 /// One question, and for whom it is asked.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Need {
@@ -24,9 +27,15 @@ struct Need {
 }
 
 /// Logs each verb that is missing. Returns how many.
-pub(crate) async fn say_what_is_missing(api: &Api, registry: &Registry, namespaces: &[String]) -> usize {
+pub(crate) async fn say_what_is_missing(
+    api: &Api,
+    registry: &Registry,
+    namespaces: &[String],
+    selects_namespaces: bool,
+) -> usize {
     let mut missing = 0;
-    for need in needs(registry, namespaces) {
+    let namespaces_too = selects_namespaces.then(of_namespaces).into_iter().flatten();
+    for need in needs(registry, namespaces).into_iter().chain(namespaces_too) {
         let Need { kind, subresource, verb, namespace, plugin } = &need;
         let resource = resource(kind);
         match api.may(verb, &resource, *subresource, namespace.as_deref()).await {
@@ -41,7 +50,7 @@ pub(crate) async fn say_what_is_missing(api: &Api, registry: &Registry, namespac
                     resource = format!("{}{path}", resource.dotted()),
                     scope,
                     plugin,
-                    "the host's ServiceAccount lacks a right that this plugin needs"
+                    "the host's ServiceAccount lacks a right that it needs"
                 );
             }
             Err(error) => {
@@ -51,6 +60,22 @@ pub(crate) async fn say_what_is_missing(api: &Api, registry: &Registry, namespac
         }
     }
     missing
+}
+
+/// For a selector of namespaces; no plugin's need.
+fn of_namespaces() -> [Need; 2] {
+    NAMESPACE_VERBS.map(|verb| Need {
+        kind: KindRef {
+            group: String::new(),
+            version: "v1".to_owned(),
+            kind: "Namespace".to_owned(),
+            plural: "namespaces".to_owned(),
+        },
+        subresource: None,
+        verb,
+        namespace: None,
+        plugin: String::new(),
+    })
 }
 
 fn needs(registry: &Registry, namespaces: &[String]) -> BTreeSet<Need> {
@@ -77,6 +102,10 @@ fn needs(registry: &Registry, namespaces: &[String]) -> BTreeSet<Need> {
                 };
                 PARENT_VERBS.iter().for_each(|verb| need(&kind, None, verb));
                 need(&kind, Some("status"), "patch");
+                if plugin.component.hooks().finalizer {
+                    // Its finalizer is put on the parent itself.
+                    need(&kind, None, "patch");
+                }
                 // For blockOwnerDeletion, where the admission plugin for it is on.
                 need(&kind, Some("finalizers"), "update");
             }

@@ -97,6 +97,13 @@ pub struct RunArgs {
     /// Namespaces to serve, with commas between; empty is all.
     #[arg(long, value_name = "NAMES", env = "WATCH_NAMESPACE", default_value = "", value_parser = namespaces)]
     pub watch_namespace: Namespaces,
+    /// Serve the namespaces with these labels, such as `team=x,tier in (a,b)`; one that gets them later is served
+    /// then, one that loses them is left as it is. Needs list and watch on namespaces; not beside --watch-namespace.
+    #[arg(long, value_name = "SELECTOR", value_parser = selector)]
+    pub watch_namespace_selector: Option<String>,
+    /// Look at every object again after this long, though nothing has changed: 1s to 24h, a tenth less at random.
+    #[arg(long, value_name = "TIME", default_value_t = Span(limits::RESYNC), value_parser = resync)]
+    pub resync: Span,
     #[command(flatten)]
     pub election: ElectionArgs,
 }
@@ -133,6 +140,9 @@ pub struct RenderArgs {
     /// Folder of Plugin documents (NAME.yaml) and their components (NAME.wasm).
     #[arg(long, value_name = "DIR")]
     pub plugins: PathBuf,
+    /// Print what would be made while the objects wait to be deleted, by plugins that finalize.
+    #[arg(long)]
+    pub finalize: bool,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -215,6 +225,23 @@ fn namespaces(text: &str) -> Result<Namespaces, String> {
     Ok(if names.is_empty() { Namespaces::All } else { Namespaces::These(names) })
 }
 
+/// The API server knows the rest of its rules.
+fn selector(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("an empty selector would be all namespaces: leave the flag out".to_owned()),
+        text => Ok(text.to_owned()),
+    }
+}
+
+fn resync(text: &str) -> Result<Span, String> {
+    let (least, most) = limits::RESYNC_RANGE;
+    let span: Span = text.parse()?;
+    if span.0 < least || span.0 > most {
+        return Err(format!("must be {} s to {} h", least.as_secs(), most.as_secs() / 3600));
+    }
+    Ok(span)
+}
+
 fn workers(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count @ 1..=256) => Ok(count),
@@ -249,6 +276,15 @@ mod tests {
         assert!(terms(&["--leader-elect", "--leader-elect-retry-period", "6s"]).is_err());
         assert!("-1s".parse::<Span>().is_err() && "15".parse::<Span>().is_err());
         assert_eq!("1m30s".parse::<Span>(), Ok(Span(Duration::from_secs(90))));
+    }
+
+    #[test]
+    fn a_resync_has_bounds() {
+        assert_eq!(resync("90s"), Ok(Span(Duration::from_secs(90))));
+        assert_eq!(resync("1h 30m"), Ok(Span(Duration::from_secs(5400))));
+        for text in ["", "5", "0s", "-1h", "100ms", "25h", "soon"] {
+            assert!(resync(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -90,7 +90,10 @@ pub(crate) async fn serve(
 
 fn ready(host: &Host, words: &str) -> Answer {
     let unmet = host.unmet();
-    if unmet.is_empty() { Answer::Ready(words.to_owned()) } else { Answer::Unmet(unmet) }
+    if !unmet.is_empty() {
+        return Answer::Unmet(unmet);
+    }
+    Answer::Ready(std::iter::once(words.to_owned()).chain(host.troubles()).collect::<Vec<_>>().join("\n"))
 }
 
 /// Workers and watches never end; one that does has met a fault of ours.

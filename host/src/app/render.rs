@@ -16,12 +16,13 @@ use anyhow::Context;
 use serde_json::Value;
 
 use super::cli::{Exit, RenderArgs};
-use crate::check::{self, CheckedParts};
+use crate::check::{self, CheckedFinalization, CheckedParts};
 use crate::clock;
+use crate::cluster::ObjectView;
 use crate::limits::PARENT_BYTES;
 use crate::plugin::request::{Gathered, guest_parent, request};
 use crate::plugin::{Dispatch, Plugin, Registry};
-use crate::sandbox::{CallError, Engine};
+use crate::sandbox::{CallError, Engine, Usage};
 
 use input::Object;
 
@@ -33,7 +34,7 @@ struct Refusal {
 }
 
 pub async fn render(args: RenderArgs) -> anyhow::Result<Exit> {
-    let RenderArgs { filename, plugins } = args;
+    let RenderArgs { filename, plugins, finalize } = args;
     let objects = match input::read(&filename) {
         Ok(objects) => objects,
         Err(error) => {
@@ -55,7 +56,7 @@ pub async fn render(args: RenderArgs) -> anyhow::Result<Exit> {
     let mut exit = Exit::Ok;
     let mut stdout = std::io::stdout().lock();
     for object in &objects {
-        match render_one(&registry, object) {
+        match render_one(&registry, object, finalize) {
             Ok(text) => stdout.write_all(text.as_bytes()).context("write to stdout")?,
             Err(refusal) => {
                 say(&format!("{object}: {}: {}", refusal.reason, refusal.message));
@@ -68,12 +69,24 @@ pub async fn render(args: RenderArgs) -> anyhow::Result<Exit> {
 }
 
 /// dispatch → check the parent → render → check the rendering, as in the object walk.
-fn render_one(registry: &Registry, object: &Object) -> Result<String, Refusal> {
+fn render_one(registry: &Registry, object: &Object, finalize: bool) -> Result<String, Refusal> {
     let Object { group, version, parent, value } = object;
     let plugin = dispatch(registry, group, version, &parent.kind, value)?;
-    let Plugin { name, manifest, grant, limits, component, .. } = &*plugin;
+    let Plugin { name, manifest, grant, limits, component, passed, .. } = &*plugin;
     check::parent(parent, name, grant, manifest).map_err(|violation| refused(violation.reason(), &violation))?;
-    let json = guest_parent(&value.to_string()).map_err(|error| refused("InvalidSpec", &error))?;
+    let mut value = value.clone();
+    if finalize {
+        if !component.hooks().finalizer {
+            let message = format!("plugin {name} does not finalize: a deleted object goes at once");
+            return Err(Refusal { exit: Exit::Failed, reason: "NoFinalizer".to_owned(), message });
+        }
+        deleted(&mut value);
+    }
+    let value = &value;
+    let text = value.to_string();
+    let json = guest_parent(&text).map_err(|error| refused("InvalidSpec", &error))?;
+    let given = ObjectView::parse(&text).map_err(|error| refused("InvalidSpec", &error))?;
+    let given = passed.of(&given);
     if json.len() > PARENT_BYTES {
         let message = format!("the object has {} bytes, at most {PARENT_BYTES} are handed to a plugin", json.len());
         return Err(refused("TooLarge", &message));
@@ -86,11 +99,6 @@ fn render_one(registry: &Registry, object: &Object) -> Result<String, Refusal> {
         now: u64::try_from(clock::now().as_second()).unwrap_or_default(),
     };
     let request = request(&plugin, parent, gathered);
-    let (rendered, usage) = component.render(&request);
-    for line in usage.log {
-        say_log(name, &line);
-    }
-    let rendered = rendered.map_err(|error| refused(error.reason(), &told(&error)))?;
     let named = grant.user_secrets.iter().filter_map(|granted| value.pointer(&granted.path)?.as_str());
     let user_secrets: Vec<String> = named.map(str::to_owned).collect();
     let context = check::Context {
@@ -102,6 +110,20 @@ fn render_one(registry: &Registry, object: &Object) -> Result<String, Refusal> {
         limits,
         user_secrets: &user_secrets,
     };
+    let output = output::Output { object, plugin: name, selector_labels: &request.selector_labels, given: &given };
+    let unreadable = |error| refused("OutputInvalid", &error);
+    if finalize {
+        let finalized = answer(name, component.finalize(&request))?;
+        let checked =
+            check::finalization(finalized, &context).map_err(|violation| refused(violation.reason(), &violation))?;
+        let CheckedFinalization { children, secrets, waiting, look_again_after: _ } = checked;
+        match waiting {
+            None => say(&format!("{object}: finalized: it may go")),
+            Some(why) => say(&format!("{object}: waits: {}: {}", why.reason, why.message)),
+        }
+        return output.yaml(children, &secrets).map_err(unreadable);
+    }
+    let rendered = answer(name, component.render(&request))?;
     let checked = check::rendering(rendered, &context).map_err(|violation| refused(violation.reason(), &violation))?;
     let CheckedParts { children, secrets, status, conditions: _, not_ready, look_again_after: _ } =
         checked.into_parts();
@@ -111,8 +133,22 @@ fn render_one(registry: &Registry, object: &Object) -> Result<String, Refusal> {
     if let Some(why) = not_ready {
         say(&format!("{object}: not ready: {}: {}", why.reason, why.message));
     }
-    output::yaml(object, name, &request.selector_labels, children, &secrets)
-        .map_err(|error| refused("OutputInvalid", &error))
+    output.yaml(children, &secrets).map_err(unreadable)
+}
+
+/// What a call gave, after what the plugin logged.
+fn answer<T>(plugin: &str, (result, usage): (Result<T, CallError>, Usage)) -> Result<T, Refusal> {
+    for line in usage.log {
+        say_log(plugin, &line);
+    }
+    result.map_err(|error| refused(error.reason(), &told(&error)))
+}
+
+/// As the API server leaves an object that waits for its finalizers.
+fn deleted(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.entry("deletionTimestamp").or_insert_with(|| clock::rfc3339(clock::now()).into());
+    }
 }
 
 fn dispatch(

@@ -8,21 +8,36 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::access;
-use super::cli::RunArgs;
+use super::cli::{RunArgs, Span};
 use super::lead::{self, Signals};
 use super::probes::{self, Readiness};
 use crate::cluster::{Api, Candidate, Fence};
 use crate::metrics::Metrics;
-use crate::object::Host;
+use crate::object::{Host, Settings};
 use crate::plugin::Registry;
 use crate::sandbox::{Compiler, Engine};
 
 /// Returns at SIGTERM or SIGINT, at once: whatever was under way is completed
 /// by the next host. An error where the lease is lost.
 pub async fn run(args: RunArgs) -> anyhow::Result<()> {
-    let RunArgs { plugins, context, probe_address, workers, watch_namespace, election, log_format: _, log_level: _ } =
-        args;
+    let RunArgs {
+        plugins,
+        context,
+        probe_address,
+        workers,
+        watch_namespace,
+        watch_namespace_selector: namespace_selector,
+        resync: Span(resync),
+        election,
+        log_format: _,
+        log_level: _,
+    } = args;
     let namespaces = watch_namespace.names();
+    if namespace_selector.is_some() && !namespaces.is_empty() {
+        anyhow::bail!(
+            "--watch-namespace-selector and WATCH_NAMESPACE are both given: name the namespaces, or select them"
+        );
+    }
     let terms = election.terms().map_err(anyhow::Error::msg).context("leader election")?;
     let mut signals = Signals::catch()?;
     let metrics = Metrics::new();
@@ -41,16 +56,23 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         say_what_serves(&registry, &metrics);
         let fence = if terms.is_some() { Fence::shut() } else { Fence::open() };
         let api = Api::connect(context.as_deref(), fence, &metrics).await?;
-        tracing::info!(server = api.server(), namespaces = scope(&namespaces), "serving");
+        tracing::info!(
+            server = api.server(),
+            namespaces = scope(&namespaces, namespace_selector.as_deref()),
+            "serving"
+        );
         tokio::spawn({
             let (api, registry, namespaces) = (api.clone(), Arc::clone(&registry), namespaces.clone());
-            async move { access::say_what_is_missing(&api, &registry, &namespaces).await }
+            let selects = namespace_selector.is_some();
+            async move { access::say_what_is_missing(&api, &registry, &namespaces, selects).await }
         });
         let candidate = terms.map(|terms| {
             let namespace = election.leader_elect_namespace.as_deref().unwrap_or(api.default_namespace());
             Candidate::new(api.clone(), namespace, &election.leader_elect_name, process(), terms)
         });
-        anyhow::Ok((Arc::new(Host::new(api, registry, &namespaces, renders, workers, identity(), metrics)), candidate))
+        let identity = identity();
+        let settings = Settings { namespaces, namespace_selector, resync, renders, workers, identity };
+        anyhow::Ok((Arc::new(Host::new(api, registry, settings, metrics)), candidate))
     };
     let (host, candidate) = tokio::select! {
         started = start => started?,
@@ -83,8 +105,12 @@ fn say_what_serves(registry: &Registry, metrics: &Metrics) {
     }
 }
 
-fn scope(namespaces: &[String]) -> String {
-    if namespaces.is_empty() { "all".to_owned() } else { namespaces.join(", ") }
+fn scope(namespaces: &[String], selector: Option<&str>) -> String {
+    match selector {
+        Some(selector) => format!("those with {selector}"),
+        None if namespaces.is_empty() => "all".to_owned(),
+        None => namespaces.join(", "),
+    }
 }
 
 /// The Pod's name where there is one.

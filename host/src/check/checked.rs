@@ -52,6 +52,18 @@ pub struct CheckedParts {
     pub look_again_after: Option<u32>,
 }
 
+/// A finalization within the grant and the rules.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckedFinalization {
+    /// What should be there meanwhile.
+    pub children: CheckedChildren,
+    pub secrets: Vec<GeneratedSecret>,
+    /// `None`: done, the parent may go.
+    pub waiting: Option<Explanation>,
+    /// Seconds, as the guest said; the caller clamps.
+    pub look_again_after: Option<u32>,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum CheckedChildren {
     /// All stay as they are.

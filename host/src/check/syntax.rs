@@ -31,7 +31,7 @@ pub(super) fn api_version(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Key of a label or an annotation: an optional DNS prefix, and a name.
-pub(super) fn qualified_name(text: &str) -> bool {
+pub(crate) fn qualified_name(text: &str) -> bool {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),

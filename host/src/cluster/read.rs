@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::client::{Api, JSON, at, decode, parameter, refused, within};
 use super::error::{ApiError, ApiErrorKind};
-use super::resource::{Resource, group_version_path};
+use super::resource::{Resource, escape, group_version_path};
 use super::transport::ResponseBody;
 use crate::limits;
 
@@ -59,31 +59,31 @@ impl Api {
 
     /// What the server says of a kind; none only where a reachable server says that it does not serve it.
     pub async fn discover(&self, group: &str, version: &str, plural: &str) -> Result<Option<Resource>, ApiError> {
-        self.discover_one(group, version, plural, |found| found.name == plural).await
+        self.discover_by(group, version, |found| found.name == plural).await
     }
 
     /// The same of a kind whose plural is not known.
-    pub async fn discover_kind(&self, group: &str, version: &str, kind: &str) -> Result<Option<Resource>, ApiError> {
-        // Subresources are listed with kinds of their own.
-        self.discover_one(group, version, kind, |found| found.kind == kind && !found.name.contains('/')).await
+    pub async fn discover_by_kind(&self, group: &str, version: &str, kind: &str) -> Result<Option<Resource>, ApiError> {
+        self.discover_by(group, version, |found| found.kind == kind).await
     }
 
-    async fn discover_one(
+    async fn discover_by(
         &self,
         group: &str,
         version: &str,
-        what: &str,
         is: impl Fn(&FoundResource) -> bool,
     ) -> Result<Option<Resource>, ApiError> {
-        let call = || format!("discover {what} in {group}/{version}");
+        let call = || format!("discover what {group}/{version} holds");
         let uri = group_version_path(group, version);
         let body = match self.call(Method::GET, uri, None, limits::ANSWER_BYTES).await {
             Err(ApiErrorKind::Status(refusal)) if refusal.code == 404 && refusal.by_kubernetes => return Ok(None),
             answer => answer.map_err(at(call))?,
         };
-        let ResourceList { resources } = decode(&body).map_err(at(call))?;
-        let Some(found) = resources.iter().find(|found| is(found)) else { return Ok(None) };
-        let has_status = resources.iter().any(|other| other.name.strip_suffix("/status") == Some(&found.name));
+        let list: ResourceList = decode(&body).map_err(at(call))?;
+        let Some(found) = list.resources.iter().find(|found| !found.name.contains('/') && is(found)).cloned() else {
+            return Ok(None);
+        };
+        let has_status = list.resources.iter().any(|other| other.name.strip_suffix("/status") == Some(&found.name));
         Ok(Some(Resource {
             group: group.to_owned(),
             version: version.to_owned(),
@@ -92,6 +92,26 @@ impl Api {
             namespaced: found.namespaced,
             has_status,
         }))
+    }
+
+    /// A kind in whatever version the server prefers; none only where a reachable server says that it does not serve it.
+    pub async fn discover_kind(&self, group: &str, kind: &str) -> Result<Option<Resource>, ApiError> {
+        let call = || format!("discover {kind} in {group}");
+        let mut versions = vec!["v1".to_owned()];
+        if !group.is_empty() {
+            let mut uri = "/apis/".to_owned();
+            escape(&mut uri, group);
+            versions = match self.call(Method::GET, uri, None, limits::ANSWER_BYTES).await {
+                Err(ApiErrorKind::Status(refusal)) if refusal.code == 404 && refusal.by_kubernetes => return Ok(None),
+                answer => decode::<Group>(&answer.map_err(at(call))?).map_err(at(call))?.in_order(),
+            };
+        }
+        for version in versions {
+            if let Some(found) = self.discover_by(group, &version, |found| found.kind == kind).await? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether we may, by the server's own authorizers.
@@ -143,7 +163,33 @@ struct ResourceList {
     resources: Vec<FoundResource>,
 }
 
+/// APIGroup, reduced.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Group {
+    preferred_version: GroupVersion,
+    versions: Vec<GroupVersion>,
+}
+
+#[derive(Deserialize)]
+struct GroupVersion {
+    version: String,
+}
+
+impl Group {
+    /// The preferred version first.
+    fn in_order(self) -> Vec<String> {
+        let mut versions = vec![self.preferred_version.version];
+        for GroupVersion { version } in self.versions {
+            if !versions.contains(&version) {
+                versions.push(version);
+            }
+        }
+        versions
+    }
+}
+
+#[derive(Clone, Deserialize)]
 struct FoundResource {
     name: String,
     kind: String,

@@ -18,11 +18,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use self::change::{Standing, attempted};
-use self::create::{create, is_ours};
+use self::create::{create, is_ours, still_stands};
 use self::error::title;
 pub(crate) use self::error::{ApplyError, ApplyErrors};
 use self::replace::replace;
-use self::send::{Done, stands_as_rendered};
+use self::send::Done;
+pub(crate) use self::send::stands_as_rendered;
 use super::children::Child;
 use super::failed::{Cause, Ended};
 use super::fields;
@@ -163,6 +164,9 @@ async fn apply_one(
     let Some(known) = known.filter(|known| *known.instance == *parent.id.uid && is_ours(known, parent)) else {
         return make(host, key, parent, child, tries).await;
     };
+    if known.owners.is_empty() && child.retain().is_none() {
+        still_stands(host, key, parent, child).await?;
+    }
     if let Some(ended) = known.ended.as_deref().filter(|ended| is_to_be_replaced(ended, child.policy()))
         && known.is_owned_by(&parent.id.uid)
     {
@@ -209,6 +213,9 @@ async fn make(
     }
     if let Some(Lesson::Refused(refusal)) = tries.lesson(id, &attempted) {
         return Err(ApplyError::Refused(refusal.clone()));
+    }
+    if parent.recorded().contains(&child.named()) {
+        still_stands(host, key, parent, child).await?;
     }
     match create(host, key, parent, child).await {
         // It was there without the label that it is found by: somebody takes it away.

@@ -27,6 +27,11 @@ impl DispatchError {
         }
     }
 
+    /// No plugin claims it, not even one that fails to load.
+    pub(crate) fn is_nobodys(&self) -> bool {
+        matches!(self, Self::Invalid { reason: "NoPlugin", .. })
+    }
+
     /// All wait for a change of the object or of the plugins.
     pub(crate) fn retry(&self) -> Retry {
         Retry::Permanent

@@ -12,6 +12,7 @@ use super::{apply, dispatch, gather, kept, own, refusal, render, secrets, status
 use crate::check::Violation;
 use crate::clock::{self, Instant};
 use crate::limits::STALE_CHILD_GRACE;
+use crate::names;
 use crate::sandbox::model::CallError;
 
 /// What ended a walk, one variant a step.
@@ -37,6 +38,12 @@ pub(crate) enum WalkError {
     Apply { errors: apply::ApplyErrors },
     #[error(transparent)]
     Prune(#[from] refusal::Refusal),
+    /// Of the parent itself: our finalizer could not be put on or taken off.
+    #[error("{0}")]
+    Finalizer(refusal::Refusal),
+    /// Any of the others, in the walk of an object that is going.
+    #[error("{0}; to let it go as it is, annotate it {force}=true", force = names::FORCE_FINALIZE_ANNOTATION)]
+    Finalize(Box<WalkError>),
 }
 
 /// Turns an error into what is remembered, said and tried again.
@@ -111,11 +118,12 @@ impl WalkError {
             Self::Own(_) => "Own",
             Self::Apply { .. } => "Apply",
             Self::Prune(_) => "Prune",
+            Self::Finalizer(_) | Self::Finalize(_) => "Finalize",
         }
     }
 
     /// What users see as the reason of Ready.
-    fn reason(&self, memory: &mut Memory) -> String {
+    pub(crate) fn reason(&self, memory: &mut Memory) -> String {
         match self {
             Self::Dispatch(error) => error.reason().to_owned(),
             Self::Gather(error) => error.reason().to_owned(),
@@ -123,10 +131,11 @@ impl WalkError {
             Self::Busy { .. } => "PluginBusy".to_owned(),
             Self::Check(violation) => violation.reason().to_owned(),
             Self::Secrets(error) => error.reason().to_owned(),
+            Self::Own(error) => error.reason().to_owned(),
             Self::Kept(error) => error.reason().to_owned(),
-            Self::Own(_) => "KindMissing".to_owned(),
             Self::Apply { errors } => errors.reason(is_patient(memory)).to_owned(),
-            Self::Prune(error) => error.reason().to_owned(),
+            Self::Prune(error) | Self::Finalizer(error) => error.reason().to_owned(),
+            Self::Finalize(error) => error.reason(memory),
         }
     }
 
@@ -141,7 +150,8 @@ impl WalkError {
             Self::Kept(error) => error.retry(),
             Self::Own(_) => Retry::Blocked,
             Self::Apply { errors } => errors.retry(),
-            Self::Prune(error) => error.retry(),
+            Self::Prune(error) | Self::Finalizer(error) => error.retry(),
+            Self::Finalize(error) => error.retry(),
         }
     }
 
@@ -149,6 +159,7 @@ impl WalkError {
     fn standing(&self) -> Vec<Named> {
         match self {
             Self::Apply { errors } => errors.standing.clone(),
+            Self::Finalize(error) => error.standing(),
             _ => Vec::new(),
         }
     }
@@ -164,6 +175,9 @@ impl WalkError {
         }
         match self {
             Self::Gather(gather::GatherError::Unfilled { .. }) => true,
+            Self::Finalize(error) => error.is_quiet(memory),
+            // Its event tells the rest.
+            Self::Apply { errors } if errors.is_parents_end() => true,
             // It has taken its time already.
             Self::Render { error: CallError::Timeout { .. }, .. } => memory.attempts < 1,
             _ => self.retry() == Retry::Passing && memory.attempts < 3,
@@ -175,7 +189,8 @@ impl WalkError {
         match self {
             Self::Secrets(error) => error.refusal(),
             Self::Apply { errors } => errors.refusal(),
-            Self::Prune(refusal) => Some(refusal),
+            Self::Prune(refusal) | Self::Finalizer(refusal) => Some(refusal),
+            Self::Finalize(error) => error.refusal(),
             _ => None,
         }
     }
@@ -184,6 +199,7 @@ impl WalkError {
         match self {
             Self::Apply { errors } => errors.is_waiting(is_patient(memory)),
             Self::Secrets(secrets::SecretError::Going { .. }) => true,
+            Self::Finalize(error) => error.is_waiting(memory),
             _ => false,
         }
     }
@@ -192,6 +208,7 @@ impl WalkError {
     fn again(&self) -> Option<Instant> {
         match self {
             Self::Apply { errors } => errors.again(),
+            Self::Finalize(error) => error.again(),
             _ => None,
         }
     }

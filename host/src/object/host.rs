@@ -2,12 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::children::{ChildId, Children};
 use super::kinds::{Kind, Kinds, State};
 use super::memory::hash_of;
+use super::namespaces::Namespaces;
 use super::parents::{Parent, ParentKey, Parents};
 use super::queue::{Lane, Queue};
 use super::slots::Slots;
@@ -19,12 +21,15 @@ pub struct Host {
     pub(crate) api: Api,
     pub(crate) registry: Arc<Registry>,
     pub(crate) kinds: Kinds,
+    pub(crate) namespaces: Arc<Namespaces>,
     pub(crate) parents: Parents,
     pub(crate) children: Children,
     pub(crate) queue: Queue<ParentKey>,
     pub(crate) queue_metrics: QueueMetrics,
     /// Renders at one time; the sandbox has room for each.
     pub(crate) slots: Slots,
+    /// Every object is looked at again after this.
+    pub(crate) resync: Duration,
     /// `reportingInstance` of Events.
     pub(crate) identity: String,
     pub(crate) metrics: Metrics,
@@ -39,29 +44,38 @@ pub struct Host {
     waiting: Mutex<HashMap<ChildId, ParentKey>>,
 }
 
+/// What one host is told by its flags.
+pub struct Settings {
+    /// Empty: all.
+    pub namespaces: Vec<String>,
+    /// Of all namespaces, only those with these labels; not beside `namespaces`.
+    pub namespace_selector: Option<String>,
+    /// Every object is looked at again after this.
+    pub resync: Duration,
+    /// How many calls the sandbox has room for.
+    pub renders: usize,
+    /// Objects in work at one time.
+    pub workers: usize,
+    /// `reportingInstance` of Events.
+    pub identity: String,
+}
+
 /// Why the host is not ready, in words.
 pub type Unmet = Vec<String>;
 
 impl Host {
-    /// `namespaces` empty: all. `renders` is how many calls the sandbox has room for.
-    pub fn new(
-        api: Api,
-        registry: Arc<Registry>,
-        namespaces: &[String],
-        renders: usize,
-        workers: usize,
-        identity: String,
-        metrics: Metrics,
-    ) -> Self {
+    pub fn new(api: Api, registry: Arc<Registry>, settings: Settings, metrics: Metrics) -> Self {
+        let Settings { namespaces, namespace_selector, resync, renders, workers, identity } = settings;
         let queue_metrics = metrics.queue("objects");
-        let kinds = Kinds::new(&registry, namespaces);
+        let served = Arc::new(Namespaces::new(namespace_selector));
+        let kinds = Kinds::new(&registry, &namespaces, &served);
         let controllers = kinds.parents.iter().map(|kind| metrics.controller(&kind.name())).collect();
         let plugin_metrics =
             registry.plugins().iter().map(|plugin| (plugin.name.clone(), metrics.plugin(&plugin.name))).collect();
         let slots = Slots::new(registry.plugins().iter().map(|plugin| plugin.name.as_str()), renders, workers);
         let granted = registry.plugins().iter().flat_map(|plugin| plugin.grant.watch_secrets.clone());
-        let served = |name: &String| namespaces.is_empty() || namespaces.contains(name);
-        let mut secret_namespaces: Vec<String> = granted.filter(served).collect();
+        let watched = |name: &String| namespaces.is_empty() || namespaces.contains(name);
+        let mut secret_namespaces: Vec<String> = granted.filter(watched).collect();
         secret_namespaces.sort();
         secret_namespaces.dedup();
         Self {
@@ -70,11 +84,13 @@ impl Host {
             api,
             registry,
             kinds,
+            namespaces: served,
             parents: Parents::default(),
             children: Children::default(),
             queue: Queue::new(queue_metrics.clone()),
             queue_metrics,
             slots,
+            resync,
             identity,
             metrics,
             controllers,
@@ -86,17 +102,17 @@ impl Host {
     /// Empty once every watch is filled or known to be impossible, and the
     /// parents of one kind at least are watched.
     pub fn unmet(&self) -> Unmet {
-        let (mut starting, mut impossible, mut any) = (Vec::new(), Vec::new(), false);
+        let (mut starting, mut impossible, mut any) = (Vec::from_iter(self.namespaces.unmet()), Vec::new(), false);
         let Kinds { parents, children, .. } = &self.kinds;
         let kinds = parents.iter().map(|kind| (kind, true)).chain(children.iter().map(|kind| (kind, false)));
         for (kind, is_parent) in kinds {
             for scope in kind.scopes() {
                 let what = || format!("{} {}", kind.name(), scope.words());
                 match scope.state() {
-                    State::Filled => any |= is_parent,
+                    State::Filled => any |= is_parent && !kind.unserved,
                     State::Starting(None) => starting.push(format!("{} not listed yet", what())),
                     State::Starting(Some(problem)) => starting.push(format!("{} not listed yet: {problem}", what())),
-                    State::Unusable(problem) if is_parent => {
+                    State::Unusable(problem) if is_parent && !kind.unserved => {
                         impossible.push(format!("{} cannot be watched: {problem}", what()));
                     }
                     State::Unusable(_) => {}
@@ -111,6 +127,18 @@ impl Host {
             }
         }
         starting
+    }
+
+    /// Watches that were filled and do not go on for now: what they would tell is missing, which makes nobody unready.
+    pub fn troubles(&self) -> Vec<String> {
+        let kinds = self.kinds.parents.iter().chain(&self.kinds.children);
+        let scopes = kinds.flat_map(|kind| kind.scopes().iter().map(move |scope| (kind, scope)));
+        let filled = scopes.filter(|(_, scope)| scope.state() == State::Filled);
+        filled
+            .filter_map(|(kind, scope)| {
+                Some(format!("{} {} unreachable: {}", kind.name(), scope.words(), scope.trouble()?))
+            })
+            .collect()
     }
 
     pub(crate) fn group_of(&self, key: &ParentKey) -> &str {
@@ -150,35 +178,37 @@ impl Host {
         }
     }
 
-    /// Whether the parent is still the one that is being worked on.
+    /// Whether the parent is still the one that is being worked on, and as far in its life.
     pub(crate) fn stands(&self, key: &ParentKey, parent: &Parent) -> bool {
-        self.parents.get(key).is_some_and(|now| now.id.uid == parent.id.uid && !now.deleting)
+        self.parents.get(key).is_some_and(|now| now.id.uid == parent.id.uid && now.deleting == parent.deleting)
     }
 
-    /// Whether the API server has this parent too: what it keeps is taken over only on its word.
+    /// Whether the API server has this parent too, as far in its life: its watch may be later than that of its children.
     pub(crate) async fn is_there(&self, key: &ParentKey, parent: &Parent) -> Result<bool, ApiError> {
         let Some(resource) = self.kinds.parents.get(key.kind).and_then(Kind::resource) else { return Ok(false) };
         match self.api.get(&resource, Some(&key.namespace), &key.name).await {
-            Ok(bytes) => {
-                let decode = |error| ApiError::new(format!("get {}", key.name), error);
-                let there = ObjectView::from_slice(&bytes).map_err(|error| decode(error.into()))?;
-                Ok(*there.uid == *parent.id.uid && !there.deletion)
+            Ok(answer) => {
+                let there = self.read_parent(key, &answer)?;
+                Ok(there.id.uid == parent.id.uid && there.deleting == parent.deleting)
             }
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Takes over what a status write answered, so that its event wakes
-    /// nobody. Returns a hash of the status as it now stands.
-    pub(crate) fn wrote_parent(&self, key: &ParentKey, answer: &[u8]) -> Result<u64, ApiError> {
-        let decode =
-            |error: String| ApiError::new(format!("apply status of {}", key.name), ApiErrorKind::Decode(error));
+    /// Reads a parent from an answer of the API server.
+    pub(crate) fn read_parent(&self, key: &ParentKey, answer: &[u8]) -> Result<Parent, ApiError> {
+        let decode = |error: String| ApiError::new(format!("read {}", key.name), ApiErrorKind::Decode(error));
         let view = ObjectView::from_slice(answer).map_err(|error| decode(error.to_string()))?;
         let kind =
             self.kinds.parents.get(key.kind).ok_or_else(|| decode("of a kind that is not watched".to_owned()))?;
-        let parent =
-            Parent::reduce(&view, &kind.api_version(), &kind.kind).map_err(|error| decode(error.to_string()))?;
+        Parent::reduce(&view, &kind.api_version(), &kind.kind).map_err(|error| decode(error.to_string()))
+    }
+
+    /// Takes over what our own write answered, so that its event wakes
+    /// nobody. Returns a hash of the status as it now stands.
+    pub(crate) fn wrote_parent(&self, key: &ParentKey, answer: &[u8]) -> Result<u64, ApiError> {
+        let parent = self.read_parent(key, answer)?;
         let status = hash_of(&parent.status);
         if self.parents.put_own(key, parent) {
             self.queue.add(key.clone(), Lane::Walk);

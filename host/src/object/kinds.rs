@@ -5,10 +5,12 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
 use super::children::{Child, Reduction};
+use super::namespaces::Namespaces;
 use crate::cluster::{ObjectView, Resource};
 use crate::plugin::{ParentKind, Registry};
 use crate::sandbox::model::KindRef;
@@ -23,20 +25,28 @@ pub(crate) struct Kinds {
 
 pub(crate) struct Kind {
     pub group: String,
-    /// Best first; what a cluster serves is taken.
+    /// Best first; what a cluster serves is taken. Empty: whatever it serves.
     pub versions: Vec<String>,
     pub kind: String,
+    /// Empty where only the cluster knows it.
     pub plural: String,
+    /// Of a parent: claimed only by plugins that do not serve. Watched to say so.
+    pub unserved: bool,
     /// Not watched: looked at by name where it must be.
     pub unwatched: bool,
     scopes: Vec<Scope>,
     resource: RwLock<Option<Arc<Resource>>>,
+    served: Arc<Namespaces>,
 }
 
 /// One watch: of a namespace, or of all.
 pub(crate) struct Scope {
     pub namespace: Option<String>,
     state: RwLock<State>,
+    /// Why a filled watch does not go on just now.
+    trouble: RwLock<Option<String>>,
+    /// The joins of namespaces that its list came after.
+    joins: AtomicU64,
 }
 
 /// How far a watch has come.
@@ -66,7 +76,7 @@ impl fmt::Display for Unusable {
 
 impl Kinds {
     /// `namespaces` empty: all, by one watch a kind.
-    pub(crate) fn new(registry: &Registry, namespaces: &[String]) -> Self {
+    pub(crate) fn new(registry: &Registry, namespaces: &[String], served: &Arc<Namespaces>) -> Self {
         let mut refs: Vec<KindRef> = registry
             .plugins()
             .iter()
@@ -76,10 +86,12 @@ impl Kinds {
         refs.dedup();
         let reductions: Vec<Reduction> =
             refs.iter().enumerate().map(|(index, kind)| reduction(registry, index, kind)).collect();
-        let children: Vec<Kind> = refs.iter().map(|kind| Kind::child(kind, namespaces)).collect();
-        let parents = registry.parent_kinds().into_iter().map(|kind| Kind::parent(kind, namespaces)).collect();
+        let children = refs.iter().map(|kind| Kind::child(kind, namespaces, served)).collect();
+        let parents = registry.parent_kinds().into_iter().map(|kind| Kind::parent(kind, namespaces, served));
+        let unserved = registry.unserved_kinds().into_iter();
+        let unserved = unserved.map(|(group, kind)| Kind::unserved(group, kind, namespaces, served));
         Self {
-            parents,
+            parents: parents.chain(unserved).collect(),
             child_names: refs.iter().map(|kind| kind.kind.clone()).collect(),
             by_ref: refs.into_iter().enumerate().map(|(index, kind)| (kind, index)).collect(),
             children,
@@ -129,33 +141,47 @@ fn reduction(registry: &Registry, index: usize, kind: &KindRef) -> Reduction {
 // === impl Kind ===
 
 impl Kind {
-    fn child(kind: &KindRef, namespaces: &[String]) -> Self {
+    fn child(kind: &KindRef, namespaces: &[String], served: &Arc<Namespaces>) -> Self {
         let KindRef { group, version, kind, plural } = kind.clone();
         // `list` on Secrets is read access to all of them.
         let unwatched = group.is_empty() && kind == "Secret";
-        Self::new(group, vec![version], kind, plural, unwatched, namespaces)
+        Self { unwatched, ..Self::new(ParentKind { group, versions: vec![version], kind, plural }, namespaces, served) }
     }
 
-    fn parent(kind: ParentKind, namespaces: &[String]) -> Self {
+    fn parent(kind: ParentKind, namespaces: &[String], served: &Arc<Namespaces>) -> Self {
+        Self::new(kind, namespaces, served)
+    }
+
+    /// A grant names neither version nor plural: the cluster knows them.
+    fn unserved(group: String, kind: String, namespaces: &[String], served: &Arc<Namespaces>) -> Self {
+        let kind = ParentKind { group, versions: Vec::new(), kind, plural: String::new() };
+        Self { unserved: true, ..Self::new(kind, namespaces, served) }
+    }
+
+    fn new(kind: ParentKind, namespaces: &[String], served: &Arc<Namespaces>) -> Self {
         let ParentKind { group, versions, kind, plural } = kind;
-        Self::new(group, versions, kind, plural, false, namespaces)
-    }
-
-    fn new(
-        group: String,
-        versions: Vec<String>,
-        kind: String,
-        plural: String,
-        unwatched: bool,
-        namespaces: &[String],
-    ) -> Self {
-        let scope = |namespace| Scope { namespace, state: RwLock::new(State::Starting(None)) };
+        let scope = |namespace| Scope {
+            namespace,
+            state: RwLock::new(State::Starting(None)),
+            trouble: RwLock::new(None),
+            joins: AtomicU64::new(0),
+        };
         let scopes = if namespaces.is_empty() {
             vec![scope(None)]
         } else {
             namespaces.iter().map(|namespace| scope(Some(namespace.clone()))).collect()
         };
-        Self { group, versions, kind, plural, unwatched, scopes, resource: RwLock::new(None) }
+        Self {
+            group,
+            versions,
+            kind,
+            plural,
+            unserved: false,
+            unwatched: false,
+            scopes,
+            resource: RwLock::new(None),
+            served: Arc::clone(served),
+        }
     }
 
     pub(crate) fn scopes(&self) -> &[Scope] {
@@ -165,10 +191,12 @@ impl Kind {
     /// Whether its objects in a namespace are known; an error where they cannot be.
     pub(crate) fn usable(&self, namespace: &str) -> Result<bool, Unusable> {
         let covers = |scope: &&Scope| scope.namespace.as_deref().is_none_or(|own| own == namespace);
-        match self.scopes.iter().find(covers).map(Scope::state) {
-            Some(State::Filled) => Ok(self.resource().is_some()),
-            Some(State::Unusable(problem)) => Err(problem),
-            Some(State::Starting(_)) | None => Ok(false),
+        let Some(scope) = self.scopes.iter().find(covers) else { return Ok(false) };
+        match scope.state() {
+            State::Filled => Ok(self.resource().is_some()
+                && (self.unwatched || self.served.covered(namespace, scope.joins.load(Ordering::Relaxed)))),
+            State::Unusable(problem) => Err(problem),
+            State::Starting(_) => Ok(false),
         }
     }
 
@@ -182,7 +210,12 @@ impl Kind {
 
     /// As users write it: `widgets.example.org`.
     pub(crate) fn name(&self) -> String {
-        if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
+        let plural = match self.resource() {
+            Some(resource) => resource.plural.clone(),
+            None if self.plural.is_empty() => self.kind.to_ascii_lowercase(),
+            None => self.plural.clone(),
+        };
+        if self.group.is_empty() { plural } else { format!("{plural}.{}", self.group) }
     }
 
     pub(crate) fn api_version(&self) -> String {
@@ -202,6 +235,21 @@ impl Scope {
         let changed = *current != state;
         *current = state;
         changed
+    }
+
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.trouble.read().clone()
+    }
+
+    pub(crate) fn set_trouble(&self, trouble: Option<&str>) {
+        if self.trouble.read().as_deref() != trouble {
+            *self.trouble.write() = trouble.map(str::to_owned);
+        }
+    }
+
+    /// Its list is complete, and was begun after so many joins.
+    pub(crate) fn covers(&self, joins: u64) {
+        self.joins.store(joins, Ordering::Relaxed);
     }
 
     /// `in all namespaces`, `in namespace x`.

@@ -48,6 +48,12 @@ pub(crate) struct Memory {
     pub render_once: bool,
     /// When everything is looked at again.
     pub resync_at: Option<Instant>,
+    /// When the plugin wants to be asked again.
+    pub look_again_at: Option<Instant>,
+    /// The user's last wish for a render that was seen.
+    pub render_requested: Option<Box<str>>,
+    /// The last walk found it paused.
+    pub paused: bool,
     /// Since when a child of an earlier parent stands in the way.
     pub stale_since: Option<Instant>,
     /// What was tried with its children.

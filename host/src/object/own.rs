@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::children::ChildId;
 use super::data;
+use super::gather;
 use super::host::Host;
 use super::in_place;
 use super::parents::{Named, Parent};
@@ -15,16 +16,29 @@ use super::quantity;
 use super::record::Record;
 use super::strategy::{self, Policy};
 use crate::check::{self, CheckedChild};
-use crate::cluster::Resource;
+use crate::cluster::meta::ViewError;
+use crate::cluster::{ObjectView, Resource};
 use crate::names;
+use crate::plugin::passed::{Given, Passed};
 use crate::plugin::{Plugin, request};
 use crate::sandbox::model::Retention;
 
-/// Its kind went away between gather and here: the next walk says so.
 #[derive(Debug, thiserror::Error)]
-#[error("{child}: the API server does not serve its kind any more")]
-pub(crate) struct OwnError {
-    child: String,
+pub(crate) enum OwnError {
+    /// Its kind went away between gather and here: the next walk says so.
+    #[error("{child}: the API server does not serve its kind any more")]
+    Missing { child: String },
+    #[error("the object could not be read: {0}")]
+    Unreadable(ViewError),
+}
+
+impl OwnError {
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "KindMissing",
+            Self::Unreadable(_) => "InvalidSpec",
+        }
+    }
 }
 
 /// A child that may be sent. Only this step makes one.
@@ -124,18 +138,35 @@ pub(crate) fn all(
     plugin: &Plugin,
     credentials: &[&str],
 ) -> Result<Vec<Owned>, OwnError> {
+    let given = given(parent, plugin)?;
     let credentials = credentials.join(",");
     let mut owned: Vec<Owned> = children
         .into_iter()
         .map(|child| {
-            let missing = || OwnError { child: format!("{} {}", child.kind().kind.kind, child.name()) };
+            let missing = || OwnError::Missing { child: format!("{} {}", child.kind().kind.kind, child.name()) };
             let (index, kind) = host.kinds.child(&child.kind().kind).ok_or_else(missing)?;
             let resource = kind.resource().ok_or_else(missing)?;
-            Ok(own(child, index, resource, &parent.id, plugin, &credentials))
+            Ok(own(child, index, resource, &parent.id, (plugin, &given), &credentials))
         })
         .collect::<Result<_, _>>()?;
     owned.sort_by_key(|child| !child.is_claim());
     Ok(owned)
+}
+
+/// UIDs of what stands beside what is wanted.
+pub(crate) fn left(host: &Host, parent: &Parent, wanted: &[Owned]) -> Vec<Box<str>> {
+    let standing = gather::standing(host, parent).into_iter();
+    let left = standing.filter(|there| wanted.iter().all(|owned| *owned.id() != there.id));
+    left.map(|there| there.uid.clone()).collect()
+}
+
+/// What the parent passes on by its plugin's document.
+fn given(parent: &Parent, plugin: &Plugin) -> Result<Given, OwnError> {
+    if plugin.passed == Passed::default() {
+        return Ok(Given::default());
+    }
+    let view = ObjectView::parse(&parent.guest).map_err(OwnError::Unreadable)?;
+    Ok(plugin.passed.of(&view))
 }
 
 /// `kind` is the child's index in the table of child kinds.
@@ -144,7 +175,7 @@ fn own(
     kind: usize,
     resource: Arc<Resource>,
     parent: &check::Parent,
-    plugin: &Plugin,
+    (plugin, given): (&Plugin, &Given),
     credentials: &str,
 ) -> Owned {
     let policy = strategy::policy(&plugin.strategies, &child);
@@ -152,6 +183,7 @@ fn own(
     let child_kind = child.kind().clone();
     let name: Box<str> = child.name().into();
     let mut object = child.into_object();
+    given.put_on(&child_kind, &mut object);
     if let Some(template) = check::pod_template_metadata(&child_kind, &mut object) {
         labels(template).insert(names::INSTANCE_LABEL.to_owned(), parent.uid.as_str().into());
     }

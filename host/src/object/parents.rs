@@ -3,12 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::check;
 use crate::cluster::ObjectView;
+use crate::limits::REQUEST_CHARS;
 use crate::names;
 use crate::plugin::request::guest_parent;
 
@@ -27,7 +29,15 @@ pub(crate) struct Parent {
     pub generation: i64,
     pub resource_version: u64,
     pub deleting: bool,
+    /// When the API server was asked to.
+    pub deleted_at: Option<Timestamp>,
+    /// All of them, ours and others'.
+    pub finalizers: Box<[Box<str>]>,
+    /// May go without its finalization.
+    pub forced: bool,
     pub paused: bool,
+    /// What a user has written to have it rendered anew.
+    pub render_requested: Option<Box<str>>,
     /// What a guest sees of it, JSON text.
     pub guest: Arc<str>,
     pub status: StatusText,
@@ -74,6 +84,8 @@ impl Parent {
             .filter_map(|fields| Some(fields.get("f:status")?.as_object()?.clone()))
             .flat_map(|fields| fields.into_iter().filter_map(|(key, _)| Some(key.strip_prefix("f:")?.to_owned())))
             .collect();
+        let annotated = |name: &str| object.annotations.get(name).is_some_and(|value| *value == "true");
+        let finalizers = object.pointer("/metadata/finalizers");
         Ok(Self {
             id: check::Parent {
                 api_version: api_version.to_owned(),
@@ -85,7 +97,14 @@ impl Parent {
             generation: object.generation.unwrap_or(0),
             resource_version: object.resource_version.parse().unwrap_or(0),
             deleting: object.deletion,
-            paused: object.annotations.get(names::PAUSED_ANNOTATION).is_some_and(|paused| *paused == "true"),
+            deleted_at: object.text_at("/metadata/deletionTimestamp").and_then(|time| time.parse().ok()),
+            finalizers: finalizers.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default(),
+            forced: annotated(names::FORCE_FINALIZE_ANNOTATION),
+            paused: annotated(names::PAUSED_ANNOTATION),
+            render_requested: object
+                .annotations
+                .get(names::RENDER_REQUESTED_ANNOTATION)
+                .map(|text| text.chars().take(REQUEST_CHARS).collect::<String>().into()),
             guest: guest_parent(object.raw)?.into(),
             status,
             status_owned,
@@ -100,6 +119,27 @@ impl Parent {
             children: Vec<Named>,
         }
         serde_json::from_str::<Recorded>(&self.status.0).unwrap_or_default().children
+    }
+
+    /// Whether it carries our finalizer.
+    pub(crate) fn is_held(&self) -> bool {
+        self.finalizers.iter().any(|name| **name == *names::FINALIZER)
+    }
+
+    /// The garbage collector's finalizer, while it is at work on the children of a deleted parent.
+    pub(crate) fn in_collection(&self) -> Option<&str> {
+        self.finalizers.iter().map(|name| &**name).find(|name| names::COLLECTOR_FINALIZERS.contains(name))
+    }
+
+    /// Whether a walk may come to something else, status aside.
+    fn differs(&self, other: &Self) -> bool {
+        self.guest != other.guest
+            || self.deleting != other.deleting
+            || self.paused != other.paused
+            || self.forced != other.forced
+            || self.render_requested != other.render_requested
+            || self.is_held() != other.is_held()
+            || self.in_collection() != other.in_collection()
     }
 
     fn key(&self, kind: usize) -> ParentKey {
@@ -128,10 +168,7 @@ impl Parents {
                 if known.resource_version >= parent.resource_version {
                     return None;
                 }
-                known.guest == parent.guest
-                    && known.deleting == parent.deleting
-                    && known.paused == parent.paused
-                    && known.status == parent.status
+                !known.differs(&parent) && known.status == parent.status
             }
             Some(known) => {
                 let uid = known.id.uid.clone();
@@ -151,7 +188,7 @@ impl Parents {
         inner.by_key.get(key).is_some_and(|known| known.id.uid == uid && known.resource_version >= version)
     }
 
-    /// What our own status write answered lies over the watch, so that its
+    /// What our own write answered lies over the watch, so that its
     /// event wakes nobody. Returns whether something else had changed too.
     pub(crate) fn put_own(&self, key: &ParentKey, parent: Parent) -> bool {
         let mut inner = self.inner.lock();
@@ -159,7 +196,7 @@ impl Parents {
         if known.id.uid != parent.id.uid || known.resource_version >= parent.resource_version {
             return false;
         }
-        let other = known.guest != parent.guest || known.deleting != parent.deleting || known.paused != parent.paused;
+        let other = known.differs(&parent);
         *known = Arc::new(parent);
         other
     }
@@ -174,16 +211,22 @@ impl Parents {
         known
     }
 
-    /// A list of a kind in a namespace (all: `None`) is complete; what it did
-    /// not name is gone and returned.
-    pub(crate) fn retain(&self, kind: usize, namespace: Option<&str>, listed: &HashSet<ParentKey>) -> Vec<ParentKey> {
+    /// A list of a kind in a namespace (all: `None`) is complete as of
+    /// `version`; what it did not name is gone and returned.
+    pub(crate) fn retain(
+        &self,
+        kind: usize,
+        namespace: Option<&str>,
+        listed: &HashSet<ParentKey>,
+        version: u64,
+    ) -> Vec<ParentKey> {
         let mut inner = self.inner.lock();
         let gone: Vec<ParentKey> = inner
             .by_key
-            .keys()
-            .filter(|key| key.kind == kind && namespace.is_none_or(|namespace| *key.namespace == *namespace))
-            .filter(|key| !listed.contains(*key))
-            .cloned()
+            .iter()
+            .filter(|(key, _)| key.kind == kind && namespace.is_none_or(|namespace| *key.namespace == *namespace))
+            .filter(|(key, parent)| parent.resource_version <= version && !listed.contains(*key))
+            .map(|(key, _)| key.clone())
             .collect();
         for key in &gone {
             if let Some(parent) = inner.by_key.remove(key) {

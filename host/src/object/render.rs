@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::host::Host;
 use super::parents::Parent;
 use super::retry::Retry;
+use super::slots::Slot;
 use crate::plugin::Plugin;
-use crate::sandbox::model::{CallError, FailureClass, Rendered, Request, Usage};
+use crate::sandbox::model::{CallError, FailureClass, Finalized, Rendered, Request, Usage};
 
 /// Why there is no rendering.
 pub(crate) enum RenderError {
@@ -59,17 +60,42 @@ pub(crate) async fn render(
 ) -> Result<Rendered, RenderError> {
     let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
     let component = plugin.component.clone();
-    let (result, usage) = match component.render_quickly(&request) {
+    let answer = match component.render_quickly(&request) {
         Some(answer) => answer,
-        None => {
-            let call = tokio::task::spawn_blocking(move || {
-                let answer = component.render(&request);
-                drop(slot);
-                answer
-            });
-            call.await.map_err(|error| RenderError::Call(CallError::Host(error.to_string())))?
-        }
+        None => elsewhere(slot, move || component.render(&request)).await?,
     };
+    answered(host, plugin, parent, answer)
+}
+
+/// The hook of that name: rare, so never in a hurry.
+pub(crate) async fn finalize(
+    host: &Host,
+    plugin: &Arc<Plugin>,
+    parent: &Parent,
+    request: Request,
+) -> Result<Finalized, RenderError> {
+    let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
+    let component = plugin.component.clone();
+    let answer = elsewhere(slot, move || component.finalize(&request)).await?;
+    answered(host, plugin, parent, answer)
+}
+
+/// On a thread of its own.
+async fn elsewhere<T: Send + 'static>(slot: Slot, call: impl FnOnce() -> T + Send + 'static) -> Result<T, RenderError> {
+    let call = tokio::task::spawn_blocking(move || {
+        let answer = call();
+        drop(slot);
+        answer
+    });
+    call.await.map_err(|error| RenderError::Call(CallError::Host(error.to_string())))
+}
+
+fn answered<T>(
+    host: &Host,
+    plugin: &Plugin,
+    parent: &Parent,
+    (result, usage): (Result<T, CallError>, Usage),
+) -> Result<T, RenderError> {
     if !matches!(result, Err(CallError::Timeout { .. })) {
         host.slots.answered(&plugin.name);
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::children::Child;
 use super::host::Host;
 use super::memory::{Memory, Stop, hash_of};
-use super::outcome::Outcome;
+use super::outcome::{Finalizing, Outcome};
 use super::parents::{Named, Parent, ParentKey};
 use super::retry::Retry;
 use super::secrets;
@@ -21,7 +21,7 @@ use crate::names;
 use crate::sandbox::model::Condition;
 
 /// Fields of `status` that are the host's.
-const HOST_FIELDS: [&str; 3] = ["observedGeneration", "conditions", "children"];
+const HOST_FIELDS: [&str; 4] = ["observedGeneration", "conditions", "children", "renderRequestedAt"];
 
 /// Conditions of the host's that are not always there.
 const PASSING_CONDITIONS: [&str; 2] = ["Paused", secrets::CONDITION];
@@ -52,7 +52,8 @@ pub(crate) async fn write(
     let credentials = memory.credentials.clone().unwrap_or_else(|| secrets::standing(parent));
     let there = parent.status.fields();
     let children = host.children.of(&parent.id.uid);
-    let desired = desired(parent, &there, outcome, &children, host.kinds.names(), credentials);
+    let mut desired = desired(parent, &there, outcome, &children, host.kinds.names(), credentials);
+    rendered_request(parent, &there, memory, &mut desired);
     let sent = hash_of(&Value::Object(desired.clone()).to_string());
     // As the server answered to the same words last time: it may prune fields.
     let same_words = memory.report.status == Some((sent, hash_of(&parent.status)));
@@ -142,6 +143,25 @@ pub(crate) fn says(parent: &Parent, stop: &Stop) -> bool {
     })
 }
 
+/// Whether it says that the object is paused.
+pub(crate) fn is_paused(parent: &Parent) -> bool {
+    condition(&parent.status.fields(), "Paused")
+        .is_some_and(|paused| paused.get("status").is_some_and(|is| is == "True"))
+}
+
+/// Which of a user's wishes for a render was the last to be fulfilled; none once the annotation has gone.
+fn rendered_request(parent: &Parent, there: &Map<String, Value>, memory: &Memory, status: &mut Map<String, Value>) {
+    const FIELD: &str = "renderRequestedAt";
+    let Some(wanted) = &parent.render_requested else { return };
+    let value = match &memory.render_requested {
+        Some(seen) if seen == wanted => Value::from(&**seen),
+        _ => there.get(FIELD).cloned().unwrap_or_default(),
+    };
+    if !value.is_null() {
+        status.insert(FIELD.to_owned(), value);
+    }
+}
+
 /// The whole status as it should stand.
 fn desired(
     parent: &Parent,
@@ -152,23 +172,15 @@ fn desired(
     credentials: Option<Condition>,
 ) -> Map<String, Value> {
     let [ready, progressing, degraded] = judge(outcome, children, kinds);
-    let mut conditions = vec![ready, progressing, degraded];
+    let mut conditions = vec![ready, progressing, degraded, paused(parent, outcome)];
     conditions.extend(credentials);
-    if let Outcome::Paused = outcome {
-        conditions.push(said(
-            "Paused",
-            "True",
-            "PausedByAnnotation",
-            format!("{} is \"true\": children are left as they are", names::PAUSED_ANNOTATION),
-        ));
-    }
     let mut status = match outcome {
         Outcome::Applied(applied) => {
             conditions.extend(applied.said().conditions.iter().cloned());
             applied.said().status.clone()
         }
         // What was said of children that still stand stays.
-        Outcome::Waiting(_) | Outcome::Stopped(_) | Outcome::Paused => parent
+        Outcome::Waiting(_) | Outcome::Stopped(_) | Outcome::Paused(_) | Outcome::Finalizing(_) => parent
             .status_owned
             .iter()
             .filter(|name| !HOST_FIELDS.contains(&name.as_str()))
@@ -180,7 +192,8 @@ fn desired(
         Outcome::Waiting(stop) | Outcome::Stopped(stop) => {
             stop.children.iter().cloned().chain(parent.recorded()).collect()
         }
-        Outcome::Paused => parent.recorded(),
+        Outcome::Paused(_) => parent.recorded(),
+        Outcome::Finalizing(finalizing) => finalizing.children.clone(),
     };
     listed.sort();
     listed.dedup();
@@ -199,10 +212,22 @@ fn desired(
 fn judge(outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> [Condition; 3] {
     let fine = || said("Degraded", "False", "AsExpected", String::new());
     match outcome {
-        Outcome::Paused => [
-            said("Ready", "Unknown", "Paused", "paused: nothing is looked after".to_owned()),
-            said("Progressing", "False", "Paused", String::new()),
-            fine(),
+        // Of the object as it is now: nobody sees to it that the children follow.
+        Outcome::Paused(_) => {
+            let seen = unready(children, kinds, false).map_or_else(
+                || "all that stands is ready".to_owned(),
+                |(reason, message)| format!("{message} ({reason})"),
+            );
+            [
+                said("Ready", "Unknown", "Paused", format!("paused, so nothing is looked after; {seen}")),
+                said("Progressing", "False", "Paused", String::new()),
+                fine(),
+            ]
+        }
+        Outcome::Finalizing(Finalizing { reason, message, overdue, children: _ }) => [
+            said("Ready", "False", reason, message.clone()),
+            said("Progressing", "True", reason, message.clone()),
+            if *overdue { said("Degraded", "True", reason, message.clone()) } else { fine() },
         ],
         Outcome::Waiting(Stop { reason, message, .. }) => [
             said("Ready", "False", reason, message.clone()),
@@ -215,17 +240,10 @@ fn judge(outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> [Condi
             said("Degraded", "True", reason, message.clone()),
         ],
         Outcome::Applied(applied) => {
-            let first = |usable: bool| {
-                children.iter().find_map(|child| {
-                    let why = child.unready.as_ref().filter(|why| why.usable == usable)?;
-                    let kind = kinds.get(child.id.kind).map_or("", String::as_str);
-                    Some((why.reason.clone(), format!("{kind} {}: {}", child.id.name, why.message)))
-                })
-            };
-            let (unready, under_way) = (first(false), first(true));
+            let under_way = unready(children, kinds, true);
             let own = applied.said().not_ready.as_ref().map(|own| (own.reason.clone(), own.message.clone()));
             // A plugin that says something knows more than one child.
-            match own.or(unready) {
+            match own.or_else(|| unready(children, kinds, false)) {
                 None => [
                     said("Ready", "True", "Ready", "all children are ready".to_owned()),
                     match under_way {
@@ -242,6 +260,28 @@ fn judge(outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> [Condi
             }
         }
     }
+}
+
+/// The first child that is not ready: its reason, and its name and words.
+/// The first child that says something: that it cannot be used, or (`usable`) only what goes on in it.
+fn unready(children: &[Arc<Child>], kinds: &[String], usable: bool) -> Option<(String, String)> {
+    children.iter().find_map(|child| {
+        let why = child.unready.as_ref().filter(|why| why.usable == usable)?;
+        let kind = kinds.get(child.id.kind).map_or("", String::as_str);
+        Some((why.reason.clone(), format!("{kind} {}: {}", child.id.name, why.message)))
+    })
+}
+
+/// Always there, so that one can wait for its end.
+fn paused(parent: &Parent, outcome: &Outcome) -> Condition {
+    if !parent.paused {
+        return said("Paused", "False", "NotPaused", String::new());
+    }
+    let what = match outcome {
+        Outcome::Paused(held) => format!("children are left as they are; {held}"),
+        _ => "but the object is going, which goes on".to_owned(),
+    };
+    said("Paused", "True", "PausedByAnnotation", format!("{} is \"true\": {what}", names::PAUSED_ANNOTATION))
 }
 
 fn said(kind: &str, status: &'static str, reason: &str, message: String) -> Condition {

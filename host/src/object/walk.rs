@@ -1,35 +1,13 @@
 //! The walk itself, step by step.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use super::apply::{self, Applied, Said};
-use super::children::Child;
 use super::failure::{WalkError, put_off, stop};
-use super::gather::Gathered;
 use super::host::Host;
-use super::memory::{Memory, Settled, Stop};
-use super::outcome::Outcome;
-use super::parents::{Named, Parent, ParentKey};
-use super::render::RenderError;
-use super::{dispatch, gather, kept, news, own, prune, render, retry, secrets};
-use crate::check::{self, CheckedChildren, CheckedParts, Context};
-use crate::clock::{self, Instant};
-use crate::limits::{LOOK_AGAIN, RESYNC};
-use crate::plugin::Plugin;
-
-/// What is to be done after a walk.
-pub(crate) enum Next {
-    /// Everything stands; at the latest at this time it is looked at again.
-    Settled(Instant),
-    /// Something was written: the plugin may have more to say of it.
-    Again,
-    Stopped(Stop),
-    /// Not ours to touch: being deleted, or paused.
-    Rest,
-    /// Nothing was found out: the plugin is busy.
-    Later(Duration),
-}
+use super::memory::{Memory, Settled};
+use super::outcome::{Next, Outcome};
+use super::parents::{Parent, ParentKey};
+use super::{again, answer, dispatch, finalize, finalizer, gather, kept, news, own, pause, prune, secrets};
+use crate::check::{self, CheckedChildren, CheckedParts};
 
 /// Children and what goes before them. Everything that users read is left in `memory`.
 pub(crate) async fn walk(
@@ -40,14 +18,13 @@ pub(crate) async fn walk(
     outcome: &mut Option<Outcome>,
 ) -> Next {
     if parent.deleting {
-        *outcome = None;
-        return Next::Rest;
+        return finalize::finalize(host, key, parent, memory, outcome).await;
     }
     if parent.paused {
-        *outcome = Some(Outcome::Paused);
-        memory.settled = None;
+        pause::pause(host, key, parent, memory, outcome).await;
         return Next::Rest;
     }
+    pause::resumed(parent, memory);
     match steps(host, key, parent, memory, outcome).await {
         Ok(next) => next,
         Err(WalkError::Busy { plugin, again }) => {
@@ -65,42 +42,55 @@ async fn steps(
     memory: &mut Memory,
     outcome: &mut Option<Outcome>,
 ) -> Result<Next, WalkError> {
-    let plugin = dispatch::dispatch(&host.registry, host.group_of(key), parent)?;
+    let resync = again::due(host, parent, memory);
+    let plugin = match dispatch::dispatch(&host.registry, host.group_of(key), parent) {
+        Ok(plugin) => plugin,
+        Err(error) => {
+            if error.is_nobodys() {
+                finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
+            }
+            return Err(error.into());
+        }
+    };
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
-    let resync = resync(memory);
     if host.take_secret_moved(&parent.id.uid) {
         memory.render_once = true;
     }
     let mut gathered = gather::gather(host, &plugin, parent, memory)?;
-    if !memory.render_once && gathered.is_settled(memory.settled.as_ref()) {
-        return Ok(Next::Settled(resync));
+    let finalizes = plugin.component.hooks().finalizer;
+    let held_right = parent.is_held() == finalizes;
+    if !memory.render_once && held_right && gathered.is_settled(memory.settled.as_ref()) {
+        return Ok(Next::Settled(again::next(memory, resync)));
     }
     if !memory.render_once && memory.refused == Some(gathered.fingerprint) {
         return Ok(Next::Rest);
     }
-    let mut parts =
-        rendering(host, &plugin, parent, &gathered).await.inspect_err(|error| memory.refuse(error, &gathered))?;
+    let mut parts = answer::rendering(host, &plugin, parent, &gathered)
+        .await
+        .inspect_err(|error| memory.refuse(error, &gathered))?;
     kept::compatible(host, parent, &plugin.name, &parts.children)?;
+    if finalizes {
+        finalizer::put_on(host, key, parent).await.map_err(WalkError::Finalizer)?;
+    }
     let kept = secrets::keep(host, key, parent, &plugin, &parts.secrets, memory).await?;
     memory.made.extend(kept.made);
-    for secret in parts.secrets.iter().map(|secret| secrets::named(&secret.name)) {
-        if !memory.secrets_standing.contains(&secret) {
-            memory.secrets_standing.push(secret);
-        }
-    }
     memory.report.news.extend(news::taken(&kept.found, &kept.adopted));
     if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {
         // The plugin has not seen these revisions yet, and may put them into a Pod.
         gathered = gather::gather(host, &plugin, parent, memory)?;
-        parts = rendering(host, &plugin, parent, &gathered).await?;
+        parts = answer::rendering(host, &plugin, parent, &gathered).await?;
         kept::compatible(host, parent, &plugin.name, &parts.children)?;
     }
     memory.render_once = false;
     let CheckedParts { children, secrets, status, conditions, not_ready, look_again_after } = parts;
     let said = Said { status, conditions, not_ready };
-    let look_again = look_again_after.map_or(resync, |seconds| look_again(seconds).min(resync));
+    again::look_again(memory, look_again_after);
+    let look_again = again::next(memory, resync);
     let credentials: Vec<&str> = secrets.iter().map(|secret| secret.name.as_str()).collect();
     let CheckedChildren::Exactly(children) = children else {
+        if !finalizes {
+            finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
+        }
         *outcome = Some(Outcome::Applied(Applied::kept(parent, said)));
         memory.settled = None;
         return Ok(Next::Settled(look_again));
@@ -114,66 +104,22 @@ async fn steps(
     let wrote = !attempt.made.is_empty() || attempt.changed;
     memory.made.extend(attempt.made);
     let mut applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
-    let listed: Vec<Named> = parent.recorded().into_iter().chain(memory.secrets_standing.iter().cloned()).collect();
-    let pruned = prune::prune(host, parent, &owned, applied.children(), listed).await?;
+    let pruned = prune::prune(host, parent, &owned, applied.children(), &memory.secrets_standing).await?;
     applied.and(
         pruned.kept.iter().map(|(named, _)| named).chain(pruned.forbidden.iter().map(|(named, _)| named)).cloned(),
     );
     memory.secrets_standing = applied.children().iter().filter(|child| secrets::is_secret(child)).cloned().collect();
+    if !finalizes {
+        // Of an earlier plugin, or an earlier version of this one: after what its users wait for.
+        finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
+    }
     memory.stale_since = None;
-    let wanted = |there: &Child| owned.iter().any(|owned| *owned.id() == there.id);
-    let left = gather::standing(host, parent).into_iter().filter(|there| !wanted(there)).map(|there| there.uid.clone());
-    memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled, left: left.collect() });
+    let left = own::left(host, parent, &owned);
+    memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled, left });
     let news = news::of(memory, &applied, &pruned);
     memory.report.news.extend(news);
     memory.first = false;
     memory.refused = None;
     *outcome = Some(Outcome::Applied(applied));
     Ok(if wrote || !pruned.gone.is_empty() { Next::Again } else { Next::Settled(look_again) })
-}
-
-/// One call of the guest, and its answer held against every rule.
-async fn rendering(
-    host: &Host,
-    plugin: &Arc<Plugin>,
-    parent: &Parent,
-    gathered: &Gathered,
-) -> Result<CheckedParts, WalkError> {
-    let request = gathered.request.clone();
-    let user_secrets: Vec<String> = secrets::named_by(plugin, parent).into_iter().map(|user| user.name).collect();
-    let context = Context {
-        parent: &parent.id,
-        plugin: &plugin.name,
-        grant: &plugin.grant,
-        manifest: &plugin.manifest,
-        selector_labels: &gathered.request.selector_labels,
-        limits: &plugin.limits,
-        user_secrets: &user_secrets,
-    };
-    match render::render(host, plugin, parent, request).await {
-        Ok(rendered) => Ok(check::rendering(rendered, &context)?.into_parts()),
-        Err(RenderError::Call(error)) => Err(WalkError::Render { plugin: plugin.name.clone(), error }),
-        Err(RenderError::Busy(again)) => Err(WalkError::Busy { plugin: plugin.name.clone(), again }),
-    }
-}
-
-/// When everything is looked at again. Once that has come, this walk does it.
-fn resync(memory: &mut Memory) -> Instant {
-    let now = clock::instant();
-    let due = memory.resync_at.is_some_and(|at| at <= now);
-    if due {
-        memory.render_once = true;
-        memory.secrets_unread = true;
-        memory.tries.forget_refusals();
-    }
-    if due || memory.resync_at.is_none() {
-        memory.resync_at = Some(now + retry::spread(RESYNC, 10));
-    }
-    memory.resync_at.unwrap_or(now)
-}
-
-fn look_again(seconds: u32) -> Instant {
-    let (least, most) = LOOK_AGAIN;
-    let after = Duration::from_secs(u64::from(seconds)).clamp(least, most);
-    clock::instant() + retry::spread(after, 10)
 }

@@ -2,20 +2,21 @@
 //! event matters to. A kind that is missing or forbidden is looked for again,
 //! slowly; it works without a restart once it is there.
 
-use std::collections::HashSet;
+mod sinks;
+mod labelled;
+
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::children::ChildId;
+use self::sinks::{child_sink, parent_sink};
 use super::host::Host;
 use super::kinds::{Kind, State, Unusable};
-use super::parents::{Parent, ParentKey};
 use super::queue::Lane;
 use crate::clock;
 use crate::cluster::backoff::Backoff;
-use crate::cluster::{ObjectView, Resource, Watch, WatchEvent, WatchProblem, WatchState, watch};
-use crate::limits::{KIND_RECHECK, WATCH_BACKOFF};
+use crate::cluster::{Resource, Watch, WatchHandle, WatchProblem, WatchState, watch};
+use crate::limits::{KIND_RECHECK, NAMESPACES_SETTLE, WATCH_BACKOFF};
 use crate::names;
 
 #[derive(Clone, Copy)]
@@ -27,6 +28,7 @@ enum Role {
 /// Watches every kind in every scope, for ever; none counts as filled before it was listed anew. The tasks end with the set.
 pub(crate) fn start(host: &Arc<Host>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
+    host.namespaces.begin();
     let parents = host.kinds.parents.iter().enumerate().map(|(index, kind)| (Role::Parent(index), kind));
     let children = host.kinds.children.iter().enumerate().map(|(index, kind)| (Role::Child(index), kind));
     for (role, kind) in parents.chain(children) {
@@ -34,6 +36,9 @@ pub(crate) fn start(host: &Arc<Host>) -> JoinSet<()> {
             scope.set(State::Starting(None));
             tasks.spawn(subscribe(Arc::clone(host), role, index));
         }
+    }
+    if let Some(selector) = &host.namespaces.selector {
+        tasks.spawn(labelled::follow(Arc::clone(host), selector.clone()));
     }
     tasks
 }
@@ -46,6 +51,7 @@ async fn subscribe(host: Arc<Host>, role: Role, scope: usize) {
         match find(&host, kind).await {
             Ok(Some(resource)) => {
                 let namespaced = resource.namespaced;
+                host.namespaces.known().await;
                 kind.found(Some(resource.clone()));
                 if !namespaced {
                     let problem = format!("{} is cluster-scoped; parents and children are namespaced", kind.name());
@@ -59,8 +65,12 @@ async fn subscribe(host: Arc<Host>, role: Role, scope: usize) {
                 }
             }
             Ok(None) => {
-                let problem =
-                    format!("the API server serves no {} in version {}", kind.name(), kind.versions.join(" or "));
+                let versions = if kind.unserved {
+                    "any version".to_owned()
+                } else {
+                    format!("version {}", kind.versions.join(" or "))
+                };
+                let problem = format!("the API server serves no {} in {versions}", kind.name());
                 move_to(&host, role, scope, State::Unusable(Unusable::Missing(problem)));
             }
             Err(problem) => move_to(&host, role, scope, State::Starting(Some(problem))),
@@ -71,6 +81,9 @@ async fn subscribe(host: Arc<Host>, role: Role, scope: usize) {
 
 /// The first version that is served.
 async fn find(host: &Host, kind: &Kind) -> Result<Option<Resource>, String> {
+    if kind.unserved {
+        return host.api.discover_kind(&kind.group, &kind.kind).await.map_err(|error| error.to_string());
+    }
     for version in &kind.versions {
         match host.api.discover(&kind.group, version, &kind.plural).await {
             Ok(Some(resource)) => return Ok(Some(resource)),
@@ -85,17 +98,31 @@ async fn find(host: &Host, kind: &Kind) -> Result<Option<Resource>, String> {
 async fn follow(host: &Arc<Host>, role: Role, scope: usize, resource: Resource) -> bool {
     let namespace = role.kind(host).scopes().get(scope).and_then(|scope| scope.namespace.clone());
     let selector = matches!(role, Role::Child(_)).then(|| names::INSTANCE_LABEL.to_owned());
-    let request = Watch { resource: resource.clone(), namespace: namespace.clone(), selector };
-    let handle = match role {
-        Role::Parent(index) => watch(host.api.clone(), request, parent_sink(Arc::clone(host), index, namespace)),
-        Role::Child(index) => watch(host.api.clone(), request, child_sink(Arc::clone(host), index, namespace)),
+    let open = || {
+        let request = Watch { resource: resource.clone(), namespace: namespace.clone(), selector: selector.clone() };
+        let (host, namespace) = (Arc::clone(host), namespace.clone());
+        match role {
+            Role::Parent(index) => watch(host.api.clone(), request, parent_sink(host, index, namespace)),
+            Role::Child(index) => watch(host.api.clone(), request, child_sink(host, index, namespace)),
+        }
     };
+    let mut joined = host.namespaces.joins();
+    let mut joins = *joined.borrow_and_update();
+    let mut handle = open();
     let mut states = handle.state();
+    // What lists anew, for namespaces that have joined: it takes over when its list is complete.
+    let mut next: Option<(WatchHandle, u64)> = None;
     let mut filled = false;
     let mut opened = 1;
     let mut recheck = None;
     loop {
         let state = states.borrow_and_update().clone();
+        if state.filled
+            && let Some(scope) = role.kind(host).scopes().get(scope)
+        {
+            scope.covers(joins);
+            scope.set_trouble(state.problem.as_ref().map(WatchProblem::message));
+        }
         filled |= state.filled;
         if state.opened > opened && matches!(role, Role::Parent(_)) {
             opened = state.opened;
@@ -113,8 +140,28 @@ async fn follow(host: &Arc<Host>, role: Role, scope: usize, resource: Resource) 
                 None => std::future::pending().await,
             }
         };
+        let listed = async {
+            match &next {
+                Some((next, _)) => next.state().wait_for(|state| state.filled).await.is_ok(),
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             changed = states.changed() => if changed.is_err() { return filled },
+            Ok(()) = joined.changed() => {
+                clock::sleep(NAMESPACES_SETTLE).await;
+                let joins = *joined.borrow_and_update();
+                next = Some((open(), joins));
+            }
+            true = listed => if let Some((new, since)) = next.take() {
+                (handle, joins) = (new, since);
+                states = handle.state();
+                opened = 1;
+                if let Some(scope) = role.kind(host).scopes().get(scope) {
+                    scope.covers(joins);
+                }
+                wake_all(host);
+            },
             () = due => {
                 recheck = None;
                 if let Ok(Some(found)) = find(host, role.kind(host)).await && found != resource {
@@ -143,101 +190,14 @@ fn move_to(host: &Host, role: Role, scope: usize, state: State) {
         }
         State::Unusable(Unusable::Missing(problem)) => tracing::warn!(kind, "missing: {problem}"),
     }
+    wake_all(host);
+}
+
+fn wake_all(host: &Host) {
     for index in 0..host.kinds.parents.len() {
         for key in host.parents.keys(index) {
             host.queue.add(key, Lane::Walk);
         }
-    }
-}
-
-fn parent_sink(
-    host: Arc<Host>,
-    index: usize,
-    namespace: Option<String>,
-) -> impl FnMut(WatchEvent<'_>) + Send + 'static {
-    let mut listed = HashSet::new();
-    move |event| match event {
-        WatchEvent::ListStarted => listed.clear(),
-        WatchEvent::Listed(object) => {
-            listed.insert(key_of(object, index));
-            parent_seen(&host, index, object);
-        }
-        WatchEvent::ListDone { .. } => {
-            // A worker that finds no parent forgets what it remembers of it.
-            for key in host.parents.retain(index, namespace.as_deref(), &listed) {
-                host.queue.add(key, Lane::Walk);
-            }
-            listed = HashSet::new();
-        }
-        WatchEvent::Changed(object) => parent_seen(&host, index, object),
-        WatchEvent::Deleted(object) => {
-            let key = key_of(object, index);
-            if host.parents.remove(&key, &object.uid) {
-                host.queue.add(key, Lane::Walk);
-            }
-        }
-    }
-}
-
-fn key_of(object: &ObjectView<'_>, kind: usize) -> ParentKey {
-    ParentKey { kind, namespace: (*object.namespace).into(), name: (*object.name).into() }
-}
-
-fn version_of(object: &ObjectView<'_>) -> u64 {
-    object.resource_version.parse().unwrap_or(0)
-}
-
-fn parent_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
-    let Some(kind) = host.kinds.parents.get(index) else { return };
-    if host.parents.knows(&key_of(object, index), &object.uid, version_of(object)) {
-        return;
-    }
-    match Parent::reduce(object, &kind.api_version(), &kind.kind) {
-        Ok(parent) => {
-            if let Some(key) = host.parents.put(index, parent) {
-                host.queue.add(key, Lane::Walk);
-            }
-        }
-        Err(error) => {
-            tracing::error!(kind = kind.name(), namespace = %object.namespace, name = %object.name, "cannot be read: {error}")
-        }
-    }
-}
-
-fn child_sink(host: Arc<Host>, index: usize, namespace: Option<String>) -> impl FnMut(WatchEvent<'_>) + Send + 'static {
-    let mut listed = HashSet::new();
-    move |event| match event {
-        WatchEvent::ListStarted => listed.clear(),
-        WatchEvent::Listed(object) => {
-            listed.insert(child_id(object, index));
-            child_seen(&host, index, object);
-        }
-        WatchEvent::ListDone { resource_version } => {
-            let version = resource_version.parse().unwrap_or(u64::MAX);
-            host.wake(host.children.retain(index, namespace.as_deref(), &listed, version));
-            listed = HashSet::new();
-        }
-        WatchEvent::Changed(object) => child_seen(&host, index, object),
-        WatchEvent::Deleted(object) => {
-            let id = child_id(object, index);
-            host.wake(host.children.remove(&id, &object.uid));
-            host.name_is_free(&id);
-        }
-    }
-}
-
-fn child_id(object: &ObjectView<'_>, kind: usize) -> ChildId {
-    ChildId { kind, namespace: (*object.namespace).into(), name: (*object.name).into() }
-}
-
-fn child_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
-    if host.children.knows(&child_id(object, index), &object.uid, version_of(object)) {
-        return;
-    }
-    match host.kinds.reduce(index, object) {
-        Some(child) => host.wake(host.children.put(Arc::new(child))),
-        // Somebody else's from now on, if it was a child before.
-        None => host.wake(host.children.remove(&child_id(object, index), &object.uid)),
     }
 }
 

@@ -11,13 +11,13 @@ use tokio::task::JoinSet;
 
 use super::host::Host;
 use super::memory::Memory;
-use super::outcome::Outcome;
+use super::outcome::{Next, Outcome};
 use super::parents::{Parent, ParentKey};
 use super::queue::{Job, Lane};
 use super::report;
 use super::retry::Retry;
 use super::status::{self, Written};
-use super::walk::{Next, walk};
+use super::walk::walk;
 use crate::clock;
 use crate::metrics::Reconciled;
 
@@ -146,7 +146,8 @@ fn plan(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, next
 /// Status, then Event and log line.
 async fn tell(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, outcome: &Outcome) {
     let resource = host.kinds.parents.get(key.kind).and_then(super::kinds::Kind::resource);
-    let Some(resource) = resource.filter(|_| !parent.deleting) else { return };
+    // Of an object that goes nothing is told but its finalization.
+    let Some(resource) = resource.filter(|_| !parent.deleting || parent.is_held()) else { return };
     match status::write(host, key, parent, &resource, memory, outcome).await {
         Ok(Written::Held(until)) => host.queue.add_at(key.clone(), Lane::Report, until),
         Ok(Written::Gone) => return,

@@ -30,13 +30,10 @@ impl DeclareError {
 }
 
 pub fn declare(component: &Component, grant: &Grant) -> Result<Manifest, DeclareError> {
-    // A hook that is passed over would be a promise broken: a finalizer's data
-    // not saved, a render without the objects that it asked for.
-    let Hooks { finalizer, relations } = component.hooks();
-    for (name, exported) in [("finalizer", finalizer), ("relations", relations)] {
-        if exported {
-            return Err(DeclareError::Hook(name));
-        }
+    // A hook that is passed over would be a promise broken: a render without the objects that it asked for.
+    let Hooks { finalizer: _, relations } = component.hooks();
+    if relations {
+        return Err(DeclareError::Hook("relations"));
     }
     let manifest = component.describe().0?;
     if component.describe().0? != manifest {

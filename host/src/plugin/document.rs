@@ -10,8 +10,9 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use super::passed::Passed;
 use crate::check::{Grant, GrantedParent, Strategy, syntax};
-use crate::limits::PluginLimits;
+use crate::limits::{FINALIZE, FINALIZE_RANGE, PluginLimits};
 use crate::names;
 
 /// Which component serves, why its bytes are trusted, and what it may do.
@@ -47,6 +48,33 @@ pub struct PluginSpec {
     /// what the component asks for.
     #[serde(default)]
     pub strategies: Vec<StrategyRule>,
+    /// Labels and annotations of a parent that its children get. Nothing by default.
+    #[serde(default)]
+    pub passed: Passed,
+    /// For a component that exports `finalize`: how long a deleted parent may wait for it.
+    #[serde(default)]
+    pub finalize: FinalizeRule,
+}
+
+/// How long a deleted parent may wait for its finalization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct FinalizeRule {
+    /// Seconds from the delete, by the host's clock. Default 3600.
+    #[schemars(range(min = 1, max = 2592000))]
+    pub timeout_seconds: u32,
+    /// What happens then.
+    pub on_timeout: OnTimeout,
+}
+
+/// What becomes of a parent whose finalization takes too long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum OnTimeout {
+    /// It is said (FinalizeTimeout), and the parent stays until the finalization is done or forced.
+    #[default]
+    Hold,
+    /// It is said, and the parent goes unfinalized.
+    Release,
 }
 
 /// Where the component's bytes come from: exactly one of the fields.
@@ -148,7 +176,8 @@ impl Document {
 
     /// What the types cannot hold. The CRD says the same where a schema can.
     fn validate(&self) -> Result<(), DocumentError> {
-        let Self { name, spec: PluginSpec { source, trust, grant, limits, config: _, strategies } } = self;
+        let Self { name, spec: PluginSpec { source, trust, grant, limits, config: _, strategies, passed, finalize } } =
+            self;
         let Source::File(FileSource { path }) = source;
         check(syntax::dns_1123_label(name), "metadata.name", "must be a DNS-1123 label: at most 63 of a-z, 0-9 and -")?;
         check(!path.is_empty(), "spec.source.file.path", "must not be empty")?;
@@ -161,7 +190,14 @@ impl Document {
         for (index, StrategyRule { group, kind, strategy: _ }) in strategies.iter().enumerate() {
             group_and_kind(&format!("spec.strategies[{index}]"), group, kind)?;
         }
-        Ok(())
+        if let Some((at, rule)) = passed.fault() {
+            return Err(field(&format!("spec.passed.{at}"), &rule));
+        }
+        let FinalizeRule { timeout_seconds, on_timeout: _ } = finalize;
+        let (least, most) = FINALIZE_RANGE;
+        let within = (least..=most).contains(timeout_seconds);
+        let rule = format!("is {timeout_seconds}, must be {least} to {most}");
+        check(within, "spec.finalize.timeoutSeconds", &rule)
     }
 }
 
@@ -239,6 +275,12 @@ pub fn salvage(text: &str) -> (Option<String>, Vec<GrantedParent>) {
     let name = at("/metadata/name").and_then(Value::as_str).map(str::to_owned);
     let serves = at("/spec/grant/serves").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     (name, serves.iter().filter_map(|one| GrantedParent::deserialize(one).ok()).collect())
+}
+
+impl Default for FinalizeRule {
+    fn default() -> Self {
+        Self { timeout_seconds: FINALIZE, on_timeout: OnTimeout::Hold }
+    }
 }
 
 // === the document in a file ===

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::claims::{Choice, Claims, Found, ParentKind, Refusal};
-use super::document::StrategyRule;
+use super::document::{FinalizeRule, StrategyRule};
+use super::passed::Passed;
 use crate::check::{Grant, GrantedParent};
 use crate::limits::PluginLimits;
 use crate::sandbox::{Component, Manifest};
@@ -23,6 +24,8 @@ pub struct Plugin {
     /// `spec.config` as JSON text.
     pub config: Arc<str>,
     pub strategies: Vec<StrategyRule>,
+    pub passed: Passed,
+    pub finalize: FinalizeRule,
     pub component: Component,
 }
 

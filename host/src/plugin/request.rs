@@ -63,9 +63,9 @@ fn seed(uid: &str, generation: i64) -> u64 {
 }
 
 /// A parent without what no render may depend on: managedFields,
-/// resourceVersion, kubectl's last-applied annotation, and the status, which is
-/// what a render says and not what it reads. The rest stays as it is written;
-/// no tree is built.
+/// resourceVersion, finalizers, annotations for the host or kubectl, and the
+/// status, which is what a render says and not what it reads. The rest stays as
+/// it is written; no tree is built.
 pub fn guest_parent(json: &str) -> Result<String, serde_json::Error> {
     let mut parent: BTreeMap<Cow<str>, &RawValue> = serde_json::from_str(json)?;
     parent.remove("status");
@@ -74,11 +74,14 @@ pub fn guest_parent(json: &str) -> Result<String, serde_json::Error> {
         let mut metadata: BTreeMap<Cow<str>, &RawValue> = serde_json::from_str(raw.get())?;
         metadata.remove("managedFields");
         metadata.remove("resourceVersion");
+        metadata.remove("finalizers");
         let mut annotations = None;
-        if let Some(raw) = metadata.get("annotations").filter(|raw| raw.get().contains(names::LAST_APPLIED_ANNOTATION))
-        {
+        let concerns = |raw: &&&RawValue| {
+            [names::LAST_APPLIED_ANNOTATION, names::GROUP].iter().any(|name| raw.get().contains(name))
+        };
+        if let Some(raw) = metadata.get("annotations").filter(concerns) {
             let mut all: BTreeMap<Cow<str>, &RawValue> = serde_json::from_str(raw.get())?;
-            all.remove(names::LAST_APPLIED_ANNOTATION);
+            all.retain(|name, _| *name != names::LAST_APPLIED_ANNOTATION && !is_the_hosts(name));
             annotations = Some(serde_json::value::to_raw_value(&all)?);
         }
         if let Some(raw) = &annotations {
@@ -92,6 +95,11 @@ pub fn guest_parent(json: &str) -> Result<String, serde_json::Error> {
     serde_json::to_string(&parent)
 }
 
+/// An annotation by which users talk to the host.
+fn is_the_hosts(name: &str) -> bool {
+    name.strip_prefix(names::GROUP).is_some_and(|rest| rest.starts_with('/'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,12 +110,12 @@ mod tests {
         let parent = json!({
             "apiVersion": "x/v1", "kind": "Y", "spec": {"a": [1, "ü\n"]}, "status": {"b": null},
             "metadata": {"name": "n", "resourceVersion": "7", "managedFields": [{"manager": "m"}], "generation": 2,
-                "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{\"a\":1}", "mine": "1"}},
+                "finalizers": ["a/b"], "annotations": {"keelson.dev/render-requested-at": "now", "keelson.development/x": "2", "kubectl.kubernetes.io/last-applied-configuration": "{\"a\":1}", "mine": "1"}},
         });
         let seen: Value = serde_json::from_str(&guest_parent(&parent.to_string()).unwrap()).unwrap();
         let expected = json!({
             "apiVersion": "x/v1", "kind": "Y", "spec": {"a": [1, "ü\n"]},
-            "metadata": {"name": "n", "generation": 2, "annotations": {"mine": "1"}},
+            "metadata": {"name": "n", "generation": 2, "annotations": {"keelson.development/x": "2", "mine": "1"}},
         });
         assert_eq!(seen, expected);
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::compiler;
 use super::contract::{self, Guest};
 use super::engine::Engine;
-use super::model::{CallError, Hooks, LoadError, Manifest, Rendered, Request, Usage};
+use super::model::{CallError, Finalized, Hooks, LoadError, Manifest, Rendered, Request, Usage};
 use super::store;
 use crate::limits::{self, PluginLimits};
 
@@ -56,6 +56,12 @@ impl Component {
     pub fn render(&self, request: &Request) -> (Result<Rendered, CallError>, Usage) {
         let Inner { engine, limits, guest, hooks: _, rest: _ } = &*self.inner;
         store::call(engine, limits, |store| guest.render(store, request))
+    }
+
+    /// Only where `hooks` says that it has the hook.
+    pub fn finalize(&self, request: &Request) -> (Result<Finalized, CallError>, Usage) {
+        let Inner { engine, limits, guest, hooks: _, rest: _ } = &*self.inner;
+        store::call(engine, limits, |store| guest.finalize(store, request))
     }
 
     /// For a thread that others wait for: within little fuel and time. `None` where the guest wants more, now or lately;

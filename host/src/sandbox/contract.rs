@@ -5,7 +5,7 @@ use wasmtime::Store;
 use wasmtime::component::types::ComponentItem;
 
 use super::imports::{self, same_track};
-use super::model::{Hooks, LoadError, Manifest, Rendered, Request};
+use super::model::{Finalized, Hooks, LoadError, Manifest, Rendered, Request};
 use super::store::{State, Stop};
 
 mod v0_1;
@@ -69,6 +69,12 @@ impl Guest {
     pub(super) fn render(&self, store: &mut Store<State>, request: &Request) -> Result<Rendered, Stop> {
         match self {
             Self::V0_1(guest) => guest.render(store, request),
+        }
+    }
+
+    pub(super) fn finalize(&self, store: &mut Store<State>, request: &Request) -> Result<Finalized, Stop> {
+        match self {
+            Self::V0_1(guest) => guest.finalize(store, request),
         }
     }
 }

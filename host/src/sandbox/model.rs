@@ -148,6 +148,29 @@ pub struct Rendering {
     pub look_again_after: Option<u32>,
 }
 
+/// What the hook `finalize` gave: as [`Rendered`], not yet checked.
+#[derive(Debug)]
+pub struct Finalized {
+    pub(super) finalization: Finalization,
+}
+
+impl Finalized {
+    pub fn into_finalization(self) -> Finalization {
+        self.finalization
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finalization {
+    /// What should be there meanwhile.
+    pub children: Children,
+    pub secrets: Vec<GeneratedSecret>,
+    /// `None`: done, the parent may go.
+    pub waiting: Option<Explanation>,
+    /// Seconds, as the guest said; the caller clamps.
+    pub look_again_after: Option<u32>,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Children {
     Keep,

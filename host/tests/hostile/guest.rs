@@ -105,6 +105,14 @@ impl Guest {
         (self.words(&words), u32::try_from(conditions.len()).unwrap())
     }
 
+    /// Exports the hook `finalize`, to be encoded in the world that has it; the instructions leave an address.
+    pub(crate) fn finalizes(&mut self, body: &str) {
+        self.fields += &format!(
+            r#"(func (export "keelson:operator/finalizer@0.1.0#finalize")
+                (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i64 i64) (result i32) {body})"#
+        );
+    }
+
     pub(crate) fn returns_children(&mut self, objects: &[Span]) {
         let children = self.children(objects);
         self.returns(&Result { children: Children::Exactly(children), ..Result::default() });

@@ -150,14 +150,37 @@ fn a_quick_call_holds_nobody_up() {
 
 #[test]
 fn hooks_are_found_by_their_exports() {
-    let mut guest = Guest::default();
-    guest.fields = r#"(func (export "keelson:operator/finalizer@0.1.0#finalize")
-        (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i64 i64) (result i32) unreachable)"#
-        .into();
-    let bytes = guest::encode(&guest.module(), "plugin-with-finalizer");
-    let component = Engine::new(1).unwrap().compile(&bytes, PluginLimits::default()).unwrap();
+    let component = finalizing("unreachable");
     assert_eq!(component.hooks(), Hooks { finalizer: true, relations: false });
     serves(&component).unwrap();
+}
+
+/// The healthy guest with a hook of these instructions.
+fn finalizing(body: &str) -> Component {
+    let mut guest = Guest::default();
+    guest.finalizes(body);
+    let bytes = guest::encode(&guest.module(), "plugin-with-finalizer");
+    Engine::new(1).unwrap().compile(&bytes, PluginLimits::default()).unwrap()
+}
+
+#[test]
+fn finalize_has_the_limits_of_render() {
+    // All zeros: the children are kept, and it is done.
+    let done = finalizing(&format!("(i32.const {ZEROS})")).finalize(&request()).0.unwrap().into_finalization();
+    assert_eq!((done.children, done.waiting, done.look_again_after), (Children::Keep, None, None));
+    for (body, reason) in [
+        ("unreachable", "Trap"),
+        ("(loop $l (br $l)) unreachable", "OutOfFuel"),
+        ("(drop (memory.grow (i32.const 2000))) unreachable", "OutOfMemory"),
+        ("(i32.const -8)", "OutputInvalid"),
+    ] {
+        let (finalized, usage) = finalizing(body).finalize(&request());
+        assert_eq!(finalized.unwrap_err().reason(), reason, "{body}");
+        assert!(usage.fuel > 0);
+    }
+    // Without the hook nothing is called.
+    let error = load(&Engine::new(1).unwrap(), &Guest::default()).finalize(&request()).0.unwrap_err();
+    assert_eq!(error.reason(), "HostError");
 }
 
 #[test]

@@ -68,6 +68,40 @@ fn what_the_guest_logs_goes_to_stderr() {
 }
 
 #[test]
+fn what_is_made_for_a_deleted_object_is_printed_too() {
+    let folder = Folder::new();
+    folder.plugin("a", "a");
+    let finalize = |input: &str| {
+        keelson(&["render", "--finalize", "-f", "-", "--plugins", folder.path().to_str().unwrap()], input)
+    };
+    let Output { code, stderr, .. } = finalize(THING);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("NoFinalizer") && stderr.contains("plugin a does not finalize"), "{stderr}");
+
+    let mut ends = guest("ends");
+    ends.finalizes(&format!("(i32.const {})", crate::guest::ZEROS));
+    folder.plugin_with("ends", "ends", &crate::guest::encode(&ends.module(), "plugin-with-finalizer"), |text| text);
+    let Output { code, stdout, stderr } = finalize(&THING.replace("type: a", "type: ends"));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("finalized: it may go") && stdout.contains("# The children stay as they are."), "{stdout}");
+}
+
+#[test]
+fn labels_and_annotations_are_passed_as_the_document_says() {
+    let folder = Folder::new();
+    let passed = "  passed: {labels: [team], annotations: [prometheus.io/*]}\n";
+    folder.plugin_with("a", "a", &component("a"), |text| text + passed);
+    let thing = "metadata: {labels: {team: x, other: y, app: theirs}, annotations: {prometheus.io/scrape: 'true'},";
+    let Output { code, stdout, stderr } = render(folder.path(), &THING.replace("metadata: {", &format!("{thing} ")));
+    assert_eq!(code, Some(0), "{stderr}");
+    let pods: Vec<serde_json::Value> = serde_saphyr::from_multiple(&stdout).unwrap();
+    let metadata = &pods[0]["metadata"];
+    assert_eq!((&metadata["labels"]["team"], &metadata["labels"]["app"]), (&"x".into(), &"db".into()), "{stdout}");
+    assert!(metadata["labels"]["other"].is_null(), "{stdout}");
+    assert_eq!(metadata["annotations"]["prometheus.io/scrape"], "true");
+}
+
+#[test]
 fn each_exit_code_has_its_cause() {
     let folder = Folder::new();
     folder.plugin("a", "a");

@@ -24,7 +24,7 @@ pub fn render<P: Plugin>(request: contract::Request) -> Result<contract::Renderi
 }
 
 /// A panic in wasm is a bare `unreachable`: say first what and where.
-fn log_panics() {
+pub(crate) fn log_panics() {
     if cfg!(target_family = "wasm") {
         std::panic::set_hook(Box::new(|panic| {
             let what = panic.payload_as_str().unwrap_or("no message");

@@ -40,6 +40,7 @@ pub mod bindings;
 #[doc(hidden)]
 pub mod entry;
 mod failure;
+pub mod finalize;
 mod kinds;
 #[doc(hidden)]
 pub mod log;

@@ -22,9 +22,11 @@
 //! ```
 #![allow(clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod finalize;
 mod rules;
 mod yaml;
 
+pub use finalize::Finalized;
 pub use yaml::{Crd, assert_granted, assert_permitted};
 
 use crate::{Failure, Kind, Plugin, contract, entry};

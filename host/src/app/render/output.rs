@@ -6,56 +6,64 @@ use serde_json::{Map, Value};
 
 use super::input::{NO_UID, Object};
 use crate::check::{self, CheckedChild, CheckedChildren};
+use crate::plugin::passed::Given;
 use crate::plugin::request::labels;
 use crate::sandbox::{GeneratedSecret, SecretKey, SecretValue};
 
-pub(super) fn yaml(
-    object: &Object,
-    plugin: &str,
-    selector_labels: &[(String, String)],
-    children: CheckedChildren,
-    secrets: &[GeneratedSecret],
-) -> Result<String, serde_saphyr::SerializeError> {
-    let mut text = format!("# {object}, by plugin {plugin}\n");
-    if object.parent.uid == NO_UID {
-        text.push_str("# It has no UID yet: a label with zeros stands for it.\n");
-    }
-    for secret in secrets {
-        comment(&mut text, secret);
-    }
-    match children {
-        CheckedChildren::Keep => text.push_str("# The children stay as they are.\n"),
-        CheckedChildren::Exactly(children) if children.is_empty() => text.push_str("# No children.\n"),
-        CheckedChildren::Exactly(children) => {
-            for child in children {
-                let child = Value::Object(complete(object, plugin, selector_labels, child));
-                text.push_str("---\n");
-                text.push_str(&serde_saphyr::to_string(&child)?);
-            }
-        }
-    }
-    Ok(text)
+/// What all children of one object share.
+pub(super) struct Output<'a> {
+    pub(super) object: &'a Object,
+    pub(super) plugin: &'a str,
+    pub(super) selector_labels: &'a [(String, String)],
+    pub(super) given: &'a Given,
 }
 
-/// The child with its namespace and the host's labels.
-fn complete(
-    object: &Object,
-    plugin: &str,
-    selector_labels: &[(String, String)],
-    child: CheckedChild,
-) -> Map<String, Value> {
-    let kind = child.kind().clone();
-    let mut child = child.into_object();
-    if let Some(metadata) = map(&mut child, "metadata") {
-        metadata.insert("namespace".to_owned(), object.parent.namespace.clone().into());
-        if let Some(all) = map(metadata, "labels") {
-            all.extend(labels(plugin, &object.parent).map(|(key, value)| (key.to_owned(), value.into())));
+impl Output<'_> {
+    pub(super) fn yaml(
+        &self,
+        children: CheckedChildren,
+        secrets: &[GeneratedSecret],
+    ) -> Result<String, serde_saphyr::SerializeError> {
+        let Self { object, plugin, .. } = self;
+        let mut text = format!("# {object}, by plugin {plugin}\n");
+        if object.parent.uid == NO_UID {
+            text.push_str("# It has no UID yet: a label with zeros stands for it.\n");
         }
+        for secret in secrets {
+            comment(&mut text, secret);
+        }
+        match children {
+            CheckedChildren::Keep => text.push_str("# The children stay as they are.\n"),
+            CheckedChildren::Exactly(children) if children.is_empty() => text.push_str("# No children.\n"),
+            CheckedChildren::Exactly(children) => {
+                for child in children {
+                    let child = Value::Object(self.complete(child));
+                    text.push_str("---\n");
+                    text.push_str(&serde_saphyr::to_string(&child)?);
+                }
+            }
+        }
+        Ok(text)
     }
-    if let Some(all) = check::pod_template_metadata(&kind, &mut child).and_then(|metadata| map(metadata, "labels")) {
-        all.extend(selector_labels.iter().map(|(key, value)| (key.clone(), value.clone().into())));
+
+    /// The child with its namespace, what its parent passes on, and the host's labels.
+    fn complete(&self, child: CheckedChild) -> Map<String, Value> {
+        let Self { object, plugin, selector_labels, given } = self;
+        let kind = child.kind().clone();
+        let mut child = child.into_object();
+        given.put_on(&kind, &mut child);
+        if let Some(metadata) = map(&mut child, "metadata") {
+            metadata.insert("namespace".to_owned(), object.parent.namespace.clone().into());
+            if let Some(all) = map(metadata, "labels") {
+                all.extend(labels(plugin, &object.parent).map(|(key, value)| (key.to_owned(), value.into())));
+            }
+        }
+        if let Some(all) = check::pod_template_metadata(&kind, &mut child).and_then(|metadata| map(metadata, "labels"))
+        {
+            all.extend(selector_labels.iter().map(|(key, value)| (key.clone(), value.clone().into())));
+        }
+        child
     }
-    child
 }
 
 /// The object at a key, made where there is none.

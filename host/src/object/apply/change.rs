@@ -65,6 +65,8 @@ impl Standing<'_> {
         if change.is_some_and(|change| change.resized) || taken.as_ref().is_some_and(of_resize) {
             match resize(host, child, known).await {
                 Ok(now) => version = now,
+                // Its status has moved on: what an apply cannot change is tried again, and soon.
+                Err(error) if error.is_conflict() => return Err(self.refused(error, tries).await),
                 Err(error) if has_moved(&error) => return self.anew().await,
                 Err(error) => return Err(self.refused(error, tries).await),
             }

@@ -81,6 +81,9 @@ async fn judge(
         kept::may_have(host, parent, child.plugin(), child.retain(), record, named).map_err(ApplyError::Kept)?;
     }
     if owned || is_orphan_of_ours(&there, parent) || record.as_ref().is_some_and(|record| record.uid == parent.id.uid) {
+        if !owned {
+            still_stands(host, key, parent, child).await?;
+        }
         if let Some(record) = host.kinds.reduce(child.id().kind, &there)
             && stands_as_rendered(&record, child)
         {
@@ -128,6 +131,21 @@ async fn judge(
                 |owner| format!("{} {}", owner.kind, owner.name),
             ),
         }),
+    }
+}
+
+/// Asks the API server for the parent itself: a child that has gone may have gone with it, and one without an owner may
+/// be cut loose by an orphaning delete.
+pub(crate) async fn still_stands(
+    host: &Host,
+    key: &ParentKey,
+    parent: &Parent,
+    child: &Owned,
+) -> Result<(), ApplyError> {
+    match host.is_there(key, parent).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(ApplyError::ParentGone),
+        Err(error) => Err(refused(child, error)),
     }
 }
 

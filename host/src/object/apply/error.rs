@@ -50,6 +50,11 @@ pub(crate) enum ApplyError {
 }
 
 impl ApplyErrors {
+    /// Nothing is wrong but that the parent is on its way out.
+    pub(crate) fn is_parents_end(&self) -> bool {
+        self.errors.iter().all(|(_, error)| matches!(error, ApplyError::ParentGone))
+    }
+
     /// All of them in one message, what stands included.
     pub(crate) fn message(&self) -> String {
         let mut message = self.errors.iter().map(|(_, error)| error.to_string()).collect::<Vec<_>>().join("; ");

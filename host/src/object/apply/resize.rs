@@ -15,10 +15,11 @@ use crate::object::children::Child;
 use crate::object::host::Host;
 use crate::object::own::Owned;
 
-/// Returns the resourceVersion that it came to.
+/// Meets exactly the state that was seen. Returns the resourceVersion that it came to.
 pub(crate) async fn resize(host: &Host, child: &Owned, known: &Child) -> Result<String, ApiError> {
     let (resource, id) = (child.resource(), child.id());
-    let patch = json!({"metadata": {"uid": known.uid}, "spec": resources(child.object())});
+    let seen = json!({"uid": known.uid, "resourceVersion": known.resource_version.to_string()});
+    let patch = json!({"metadata": seen, "spec": resources(child.object())});
     let body = serde_json::to_vec(&patch).unwrap_or_default();
     let namespace = Some(&*id.namespace);
     let answer =

@@ -5,8 +5,9 @@ use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre, Linker, TypedFunc};
 
 use super::super::imports;
-use super::super::model::{CallError, LoadError, Manifest, Rendered, Request};
+use super::super::model::{CallError, Finalized, LoadError, Manifest, Rendered, Request};
 use super::super::store::{State, Stop};
+use bindings::exports::keelson::operator::finalizer;
 use bindings::keelson::operator::{log, types};
 use lift::Lift;
 use lower::Lowered;
@@ -17,6 +18,7 @@ mod lift;
 
 pub(super) const VERSION: &str = "0.1.0";
 const OPERATOR: &str = "keelson:operator/operator@0.1.0";
+const FINALIZER: &str = "keelson:operator/finalizer@0.1.0";
 const LOG: &str = "keelson:operator/log@0.1.0";
 const TYPES: &str = "keelson:operator/types@0.1.0";
 /// Interfaces that a guest may import, with their functions.
@@ -24,11 +26,14 @@ pub(super) const IMPORTS: &[imports::Allowed] = &[(TYPES, &[]), (LOG, &["log"])]
 
 type Describe = TypedFunc<(), (types::Manifest,)>;
 type Render<'a> = TypedFunc<(types::Request<'a>,), (Result<types::Rendering, types::Failure>,)>;
+type Finalize<'a> = TypedFunc<(types::Request<'a>,), (Result<finalizer::Finalization, types::Failure>,)>;
 
 pub(in crate::sandbox) struct Guest {
     pre: InstancePre<State>,
     describe: ComponentExportIndex,
     render: ComponentExportIndex,
+    /// Where it has the hook.
+    finalize: Option<ComponentExportIndex>,
 }
 
 impl Guest {
@@ -39,22 +44,32 @@ impl Guest {
             imports::log::<log::Level, log::Field>(&mut linker, LOG)?;
             linker.instantiate_pre(component)
         };
-        let operator = component.get_export_index(None, OPERATOR);
-        let export = |name: &str| {
-            let export = operator.and_then(|operator| component.get_export_index(Some(&operator), name));
-            export.ok_or_else(|| LoadError::ArtifactInvalid(format!("it exports no `{name}` in {OPERATOR}")))
+        let export = |interface: &str, name: &str| {
+            let instance = component.get_export_index(None, interface);
+            let export = instance.and_then(|instance| component.get_export_index(Some(&instance), name));
+            export.ok_or_else(|| LoadError::ArtifactInvalid(format!("it exports no `{name}` in {interface}")))
         };
+        let finalizes = component.get_export_index(None, FINALIZER).is_some();
         // The names of imports fit, so it is a type that does not.
         let pre = linked().map_err(|error| LoadError::ArtifactInvalid(misfit(&error)))?;
-        Ok(Self { pre, describe: export("describe")?, render: export("render")? })
+        Ok(Self {
+            pre,
+            describe: export(OPERATOR, "describe")?,
+            render: export(OPERATOR, "render")?,
+            finalize: finalizes.then(|| export(FINALIZER, "finalize")).transpose()?,
+        })
     }
 
     /// Whether the exports have the types of the contract, which only an
     /// instance can tell. The error says what does not fit.
     pub(super) fn fits(&self, store: &mut Store<State>) -> Result<Result<(), String>, Stop> {
         let instance = self.instance(store)?;
-        let typed = self.typed_describe(store, &instance).and_then(|_| self.typed_render(store, &instance));
-        Ok(typed.map(drop).map_err(|error| misfit(&error)))
+        let typed = self.typed_describe(store, &instance).and_then(|_| self.typed_render(store, &instance)).map(drop);
+        let typed = typed.and_then(|()| match self.finalize {
+            Some(finalize) => typed_finalize(store, &instance, finalize).map(drop),
+            None => Ok(()),
+        });
+        Ok(typed.map_err(|error| misfit(&error)))
     }
 
     pub(super) fn describe(&self, store: &mut Store<State>) -> Result<Manifest, Stop> {
@@ -77,6 +92,22 @@ impl Guest {
         .map_err(Stop::Output)
     }
 
+    /// A fault of the host's where the guest does not have the hook.
+    pub(super) fn finalize(&self, store: &mut Store<State>, request: &Request) -> Result<Finalized, Stop> {
+        let missing = || Stop::Output(CallError::Host(format!("the plugin exports no {FINALIZER}")));
+        let finalize = self.finalize.ok_or_else(missing)?;
+        let instance = self.instance(store)?;
+        let lowered = Lowered::new(request);
+        let finalize = typed_finalize(store, &instance, finalize).map_err(Stop::Call)?;
+        let (finalization,) = finalize.call(&mut *store, (lowered.request(),)).map_err(Stop::Call)?;
+        let mut lift = Lift::new(store.data().limits());
+        match finalization {
+            Ok(finalization) => lift.finalization(finalization).map(|finalization| Finalized { finalization }),
+            Err(failure) => Err(lift.failure(failure).map_or_else(|error| error, CallError::Failure)),
+        }
+        .map_err(Stop::Output)
+    }
+
     fn instance(&self, store: &mut Store<State>) -> Result<Instance, Stop> {
         self.pre.instantiate(store).map_err(Stop::Instantiation)
     }
@@ -88,6 +119,14 @@ impl Guest {
     fn typed_render<'a>(&self, store: &mut Store<State>, instance: &Instance) -> wasmtime::Result<Render<'a>> {
         instance.get_typed_func(store, self.render)
     }
+}
+
+fn typed_finalize<'a>(
+    store: &mut Store<State>,
+    instance: &Instance,
+    export: ComponentExportIndex,
+) -> wasmtime::Result<Finalize<'a>> {
+    instance.get_typed_func(store, export)
 }
 
 fn misfit(error: &wasmtime::Error) -> String {

@@ -25,6 +25,8 @@ pub(crate) struct Script {
     look_again_after: Option<u32>,
     /// Instead of a rendering.
     fail: Option<Failure>,
+    /// Only until then, in seconds since 1970: for a manifest that `usesTime`.
+    fail_until: Option<u64>,
     pub(crate) log: Vec<String>,
     /// Instead of an answer.
     pub(crate) act: Option<Act>,
@@ -105,7 +107,8 @@ impl Script {
         parent: &Value,
         request: &contract::Request,
     ) -> Result<contract::Rendering, contract::Failure> {
-        if let Some(fail) = self.fail {
+        let over = self.fail_until.is_some_and(|until| request.now.is_some_and(|now| now >= until));
+        if let Some(fail) = self.fail.filter(|_| !over) {
             return Err(fail.into());
         }
         let fill = |mut value: Value| {

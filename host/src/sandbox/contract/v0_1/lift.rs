@@ -5,9 +5,10 @@ use serde_json::{Map, Value};
 
 use super::super::super::json::Json;
 use super::super::super::model::{
-    CallError, Child, ChildKind, Children, Condition, Discriminator, Explanation, Failure, FailureClass,
+    CallError, Child, ChildKind, Children, Condition, Discriminator, Explanation, Failure, FailureClass, Finalization,
     GeneratedSecret, KindRef, Manifest, Rendering, Retention, SecretKey, SecretValue, Serving,
 };
+use super::bindings::exports::keelson::operator::finalizer;
 use super::bindings::keelson::operator::{log, types};
 use crate::limits::{self, PluginLimits};
 
@@ -59,9 +60,21 @@ impl Lift {
             conditions: conditions.into_iter().map(|condition| self.condition(condition)).collect::<Lifted<_>>()?,
             not_ready: match ready {
                 types::Readiness::Auto => None,
-                types::Readiness::NotReady(types::Explanation { reason, message }) => {
-                    Some(Explanation { reason: self.reason(reason, "ready")?, message: self.text(message)? })
-                }
+                types::Readiness::NotReady(why) => Some(self.explanation(why, "ready")?),
+            },
+            look_again_after,
+        })
+    }
+
+    pub(super) fn finalization(&mut self, finalization: finalizer::Finalization) -> Lifted<Finalization> {
+        let finalizer::Finalization { children, secrets, progress, look_again_after } = finalization;
+        self.count(&children, &secrets, &[])?;
+        Ok(Finalization {
+            children: self.children(children)?,
+            secrets: secrets.into_iter().map(|secret| self.secret(secret)).collect::<Lifted<_>>()?,
+            waiting: match progress {
+                finalizer::Progress::Done => None,
+                finalizer::Progress::Waiting(why) => Some(self.explanation(why, "progress")?),
             },
             look_again_after,
         })
@@ -153,6 +166,11 @@ impl Lift {
     fn retention(&mut self, retention: Option<types::Retention>) -> Lifted<Option<Retention>> {
         let Some(types::Retention { data_version, line }) = retention else { return Ok(None) };
         Ok(Some(Retention { data_version: self.text(data_version)?, line: self.text(line)? }))
+    }
+
+    fn explanation(&mut self, explanation: types::Explanation, of: &str) -> Lifted<Explanation> {
+        let types::Explanation { reason, message } = explanation;
+        Ok(Explanation { reason: self.reason(reason, of)?, message: self.text(message)? })
     }
 
     fn condition(&mut self, condition: types::Condition) -> Lifted<Condition> {

@@ -1,0 +1,65 @@
+//! One call of the guest, and its answer held against every rule.
+
+use std::sync::Arc;
+
+use super::failure::WalkError;
+use super::gather::Gathered;
+use super::host::Host;
+use super::parents::Parent;
+use super::render::{self, RenderError};
+use super::secrets;
+use crate::check::{self, CheckedFinalization, CheckedParts, Context};
+use crate::plugin::Plugin;
+
+pub(crate) async fn rendering(
+    host: &Host,
+    plugin: &Arc<Plugin>,
+    parent: &Parent,
+    gathered: &Gathered,
+) -> Result<CheckedParts, WalkError> {
+    let rendered = render::render(host, plugin, parent, gathered.request.clone()).await;
+    let rendered = rendered.map_err(|error| failed(plugin, error))?;
+    let user_secrets = user_secrets(plugin, parent);
+    Ok(check::rendering(rendered, &context(plugin, parent, gathered, &user_secrets))?.into_parts())
+}
+
+pub(crate) async fn finalization(
+    host: &Host,
+    plugin: &Arc<Plugin>,
+    parent: &Parent,
+    gathered: &Gathered,
+) -> Result<CheckedFinalization, WalkError> {
+    let finalized = render::finalize(host, plugin, parent, gathered.request.clone()).await;
+    let finalized = finalized.map_err(|error| failed(plugin, error))?;
+    let user_secrets = user_secrets(plugin, parent);
+    Ok(check::finalization(finalized, &context(plugin, parent, gathered, &user_secrets))?)
+}
+
+fn user_secrets(plugin: &Plugin, parent: &Parent) -> Vec<String> {
+    secrets::named_by(plugin, parent).into_iter().map(|user| user.name).collect()
+}
+
+fn context<'a>(
+    plugin: &'a Plugin,
+    parent: &'a Parent,
+    gathered: &'a Gathered,
+    user_secrets: &'a [String],
+) -> Context<'a> {
+    Context {
+        parent: &parent.id,
+        plugin: &plugin.name,
+        grant: &plugin.grant,
+        manifest: &plugin.manifest,
+        selector_labels: &gathered.request.selector_labels,
+        limits: &plugin.limits,
+        user_secrets,
+    }
+}
+
+fn failed(plugin: &Plugin, error: RenderError) -> WalkError {
+    let plugin = plugin.name.clone();
+    match error {
+        RenderError::Call(error) => WalkError::Render { plugin, error },
+        RenderError::Busy(again) => WalkError::Busy { plugin, again },
+    }
+}
