@@ -26,6 +26,8 @@ pub(crate) struct Memory {
     pub attempts: u32,
     /// Nothing of it has ever stood whole.
     pub first: bool,
+    /// Generated Secrets that stand, of which the status may not tell yet.
+    pub secrets_standing: Vec<Named>,
     /// UIDs of data that is no longer rendered, and was said to be.
     pub kept: HashSet<Box<str>>,
     /// Made and not yet said.

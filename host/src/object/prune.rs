@@ -27,12 +27,14 @@ pub(crate) struct Pruned {
     pub forbidden: Vec<(Named, String)>,
 }
 
-/// `applied` is what the rendering names, the Secrets included.
+/// `applied` is what the rendering names, the Secrets included; `listed` what
+/// earlier ones did, as far as it is known.
 pub(crate) async fn prune(
     host: &Host,
     parent: &Parent,
     wanted: &[Owned],
     applied: &[Named],
+    mut listed: Vec<Named>,
 ) -> Result<Pruned, Refusal> {
     let mut pruned = Pruned::default();
     for child in host.children.of(&parent.id.uid) {
@@ -49,7 +51,9 @@ pub(crate) async fn prune(
         };
         one(host, parent, left, &mut pruned).await?;
     }
-    for named in parent.recorded().into_iter().filter(|named| !applied.contains(named)) {
+    listed.sort();
+    listed.dedup();
+    for named in listed.into_iter().filter(|named| !applied.contains(named)) {
         if let Some(left) = unwatched(host, parent, named, &mut pruned).await? {
             one(host, parent, left, &mut pruned).await?;
         }

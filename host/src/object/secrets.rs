@@ -78,6 +78,10 @@ pub(crate) fn named(name: &str) -> Named {
     Named { api_version: "v1".to_owned(), kind: "Secret".to_owned(), name: name.to_owned() }
 }
 
+pub(crate) fn is_secret(child: &Named) -> bool {
+    child.api_version == "v1" && child.kind == "Secret"
+}
+
 /// The Secrets that the object itself names, where the grant lets it.
 pub(crate) fn named_by(plugin: &Plugin, parent: &Parent) -> Vec<UserSecret> {
     if plugin.grant.user_secrets.is_empty() {

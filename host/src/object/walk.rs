@@ -5,7 +5,7 @@ use super::failure::{WalkError, put_off, stop};
 use super::host::Host;
 use super::memory::{Memory, Settled};
 use super::outcome::{Next, Outcome};
-use super::parents::{Parent, ParentKey};
+use super::parents::{Named, Parent, ParentKey};
 use super::{again, answer, dispatch, finalize, finalizer, gather, kept, news, own, pause, prune, secrets};
 use crate::check::{self, CheckedChildren, CheckedParts};
 
@@ -74,6 +74,11 @@ async fn steps(
     }
     let kept = secrets::keep(host, key, parent, &plugin, &parts.secrets, memory).await?;
     memory.made.extend(kept.made);
+    for secret in parts.secrets.iter().map(|secret| secrets::named(&secret.name)) {
+        if !memory.secrets_standing.contains(&secret) {
+            memory.secrets_standing.push(secret);
+        }
+    }
     memory.report.news.extend(news::taken(&kept.found, &kept.adopted));
     if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {
         // The plugin has not seen these revisions yet, and may put them into a Pod.
@@ -104,7 +109,8 @@ async fn steps(
     let wrote = !attempt.made.is_empty() || attempt.changed;
     memory.made.extend(attempt.made);
     let mut applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
-    let pruned = prune::prune(host, parent, &owned, applied.children()).await?;
+    let listed: Vec<Named> = parent.recorded().into_iter().chain(memory.secrets_standing.iter().cloned()).collect();
+    let pruned = prune::prune(host, parent, &owned, applied.children(), listed).await?;
     applied.and(
         pruned.kept.iter().map(|(named, _)| named).chain(pruned.forbidden.iter().map(|(named, _)| named)).cloned(),
     );
@@ -112,6 +118,7 @@ async fn steps(
         // Of an earlier plugin, or an earlier version of this one: after what its users wait for.
         finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
     }
+    memory.secrets_standing = applied.children().iter().filter(|child| secrets::is_secret(child)).cloned().collect();
     memory.stale_since = None;
     let left = own::left(host, parent, &owned);
     memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled, left });
