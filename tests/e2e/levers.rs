@@ -2,7 +2,6 @@
 //! asks for more than others.
 
 use keelson_tests::prelude::*;
-use keelson_tests::probe;
 
 pub(crate) fn database(name: &str, spec: &Value) -> String {
     json!({"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "metadata": {"name": name}, "spec": spec})
@@ -57,7 +56,7 @@ pub(crate) async fn a_service_becomes_internal_and_is_opened_again(case: Case) -
     Ok(())
 }
 
-pub(crate) async fn case_16_a_node_port_that_is_taken_is_told(case: Case) -> Outcome {
+pub(crate) async fn a_node_port_of_ones_choice_may_be_taken(case: Case) -> Outcome {
     let _host = case.host().start().await?;
     let first = case.database("a", "mongo").await?;
     let port = first.at("/status/nodePort").clone();
@@ -83,25 +82,6 @@ pub(crate) async fn case_26_pods_comply_with_a_restricted_namespace(case: Case) 
     }
     let warnings = host.log_lines(&["would violate PodSecurity"]);
     ensure!(warnings.is_empty(), "{warnings:?}");
-    Ok(())
-}
-
-pub(crate) async fn case_26_violations_are_told_in_the_servers_words(case: Case) -> Outcome {
-    restrict(&case).await?;
-    let script = json!({"children": [probe::service(), probe::pod()]});
-    let folder = case.probes(&[Probe::new("probe", "mongo").script(&script)])?;
-    let _host = case.host().plugins(&folder).start().await?;
-    case.apply_database("a", "mongo").await?;
-    let told = case.wait(DATABASE, "a", "told", |database| database.is_not("Ready", "Forbidden")).await?;
-    let message = told.condition("Ready").map(|ready| ready.message).unwrap_or_default();
-    for words in ["Pod a", "violates PodSecurity \"restricted", "runAsNonRoot", "seccompProfile"] {
-        ensure!(message.contains(words), "{message}");
-    }
-    ensure!(case.find(SERVICE, "a").await?.is_some(), "the other child is there");
-    // Heals within the back-off's cap.
-    let label = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}});
-    case.cluster.patch(NAMESPACE, "", &case.namespace, &label).await?;
-    case.wait_for(seconds(60), DATABASE, "a", "Ready", |database| database.is("Ready")).await?;
     Ok(())
 }
 

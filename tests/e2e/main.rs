@@ -151,9 +151,8 @@ fn main() -> ExitCode {
         private!(chaos::nothing_is_lost_whatever_fails).within(seconds(900)),
         shared!(levers::levers_reach_pod_and_service),
         shared!(levers::a_service_becomes_internal_and_is_opened_again),
-        shared!(levers::case_16_a_node_port_that_is_taken_is_told).within(seconds(180)),
+        shared!(levers::a_node_port_of_ones_choice_may_be_taken).within(seconds(180)),
         shared!(levers::case_26_pods_comply_with_a_restricted_namespace),
-        shared!(levers::case_26_violations_are_told_in_the_servers_words).within(seconds(180)),
         shared!(levers::a_spec_that_cannot_be_is_refused_at_admission),
         shared!(levers::storage_and_credentials_are_not_taken_back),
         shared!(levers::every_field_is_explained),
@@ -161,6 +160,9 @@ fn main() -> ExitCode {
         shared!(upgrades::a_step_goes_on_under_another_host).within(seconds(180)),
         shared!(upgrades::a_job_that_fails_says_what_to_do).within(seconds(180)),
         shared!(upgrades::mysql_moves_when_the_new_server_is_ready).within(seconds(180)),
+        shared!(upgrades::storage_is_added_and_grows).within(seconds(180)),
         shared!(upgrades::without_storage_any_version_may_run),
+        shared!(upgrades::kept_data_tells_its_version_to_a_later_database).within(seconds(240)),
+        shared!(upgrades::a_secret_of_the_users_own_opens_server_and_job).within(seconds(180)),
     ])
 }
