@@ -226,4 +226,10 @@ fn the_tutorials_databases_are_rendered() {
         );
         assert!(stderr.contains(&format!("Pod and Service created by Database {name}")), "{stderr}");
     }
+    for name in ["mongo-data", "mysql-data"] {
+        let text = fs::read_to_string(root.join(format!("deploy/examples/with-storage/{name}.yaml"))).unwrap();
+        let Output { code, stdout, stderr } = render(&plugins, text.rsplit("---\n").next().unwrap());
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(stdout.contains("kind: PersistentVolumeClaim") && stdout.contains("fsGroup: 999"), "{stdout}");
+    }
 }
