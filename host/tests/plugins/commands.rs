@@ -91,7 +91,7 @@ fn labels_and_annotations_are_passed_as_the_document_says() {
     let folder = Folder::new();
     let passed = "  passed: {labels: [team], annotations: [prometheus.io/*]}\n";
     folder.plugin_with("a", "a", &component("a"), |text| text + passed);
-    let thing = "metadata: {labels: {team: x, other: y, app: theirs}, annotations: {prometheus.io/scrape: 'true'},";
+    let thing = "metadata: {labels: {team: x, other: z, app: theirs}, annotations: {prometheus.io/scrape: 'true'},";
     let Output { code, stdout, stderr } = render(folder.path(), &THING.replace("metadata: {", &format!("{thing} ")));
     assert_eq!(code, Some(0), "{stderr}");
     let pods: Vec<serde_json::Value> = serde_saphyr::from_multiple(&stdout).unwrap();
