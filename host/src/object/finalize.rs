@@ -155,7 +155,7 @@ async fn attempt(
     memory.report.news.extend(news::replaced(&mut memory.tries));
     let wrote = !attempt.made.is_empty() || attempt.changed;
     let applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
-    let pruned = prune::prune(host, parent, &owned, applied.children(), parent.recorded()).await?;
+    let pruned = prune::prune(host, parent, &owned, applied.children(), &memory.secrets_standing).await?;
     let left = own::left(host, parent, &owned);
     memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled, left });
     finalizing.children = applied.children().to_vec();

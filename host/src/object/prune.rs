@@ -27,14 +27,14 @@ pub(crate) struct Pruned {
     pub forbidden: Vec<(Named, String)>,
 }
 
-/// `applied` is what the rendering names, the Secrets included; `listed` what
-/// earlier ones did, as far as it is known.
+/// `applied` is what the rendering names, the Secrets included; `secrets` are
+/// those of earlier ones that the status may not list yet.
 pub(crate) async fn prune(
     host: &Host,
     parent: &Parent,
     wanted: &[Owned],
     applied: &[Named],
-    mut listed: Vec<Named>,
+    secrets: &[Named],
 ) -> Result<Pruned, Refusal> {
     let mut pruned = Pruned::default();
     for child in host.children.of(&parent.id.uid) {
@@ -51,6 +51,7 @@ pub(crate) async fn prune(
         };
         one(host, parent, left, &mut pruned).await?;
     }
+    let mut listed: Vec<Named> = parent.recorded().into_iter().chain(secrets.iter().cloned()).collect();
     listed.sort();
     listed.dedup();
     for named in listed.into_iter().filter(|named| !applied.contains(named)) {

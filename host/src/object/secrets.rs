@@ -66,6 +66,10 @@ pub(crate) async fn keep(
             let revision = one(host, key, parent, &plugin.name, secret, memory, &mut kept).await?;
             memory.secrets.insert(secret.name.clone(), revision);
         }
+        let standing = named(&secret.name);
+        if !memory.secrets_standing.contains(&standing) {
+            memory.secrets_standing.push(standing);
+        }
     }
     own_by_users(host, parent, &users, memory).await?;
     memory.secrets_unread = false;

@@ -74,11 +74,6 @@ async fn steps(
     }
     let kept = secrets::keep(host, key, parent, &plugin, &parts.secrets, memory).await?;
     memory.made.extend(kept.made);
-    for secret in parts.secrets.iter().map(|secret| secrets::named(&secret.name)) {
-        if !memory.secrets_standing.contains(&secret) {
-            memory.secrets_standing.push(secret);
-        }
-    }
     memory.report.news.extend(news::taken(&kept.found, &kept.adopted));
     if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {
         // The plugin has not seen these revisions yet, and may put them into a Pod.
@@ -109,16 +104,15 @@ async fn steps(
     let wrote = !attempt.made.is_empty() || attempt.changed;
     memory.made.extend(attempt.made);
     let mut applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
-    let listed: Vec<Named> = parent.recorded().into_iter().chain(memory.secrets_standing.iter().cloned()).collect();
-    let pruned = prune::prune(host, parent, &owned, applied.children(), listed).await?;
+    let pruned = prune::prune(host, parent, &owned, applied.children(), &memory.secrets_standing).await?;
     applied.and(
         pruned.kept.iter().map(|(named, _)| named).chain(pruned.forbidden.iter().map(|(named, _)| named)).cloned(),
     );
+    memory.secrets_standing = applied.children().iter().filter(|child| secrets::is_secret(child)).cloned().collect();
     if !finalizes {
         // Of an earlier plugin, or an earlier version of this one: after what its users wait for.
         finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
     }
-    memory.secrets_standing = applied.children().iter().filter(|child| secrets::is_secret(child)).cloned().collect();
     memory.stale_since = None;
     let left = own::left(host, parent, &owned);
     memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled, left });
