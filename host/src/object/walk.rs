@@ -5,7 +5,7 @@ use super::failure::{WalkError, put_off, stop};
 use super::host::Host;
 use super::memory::{Memory, Settled};
 use super::outcome::{Next, Outcome};
-use super::parents::{Named, Parent, ParentKey};
+use super::parents::{Parent, ParentKey};
 use super::{again, answer, dispatch, finalize, finalizer, gather, kept, news, own, pause, prune, secrets};
 use crate::check::{self, CheckedChildren, CheckedParts};
 
