@@ -37,7 +37,7 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
             // One thread for all that waits: passing tasks between several costs more than they do. Renders have their own.
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.context("start the async runtime")?;
-            let exit = runtime.block_on(run::run(args));
+            let exit = runtime.block_on(run::run(*args));
             // A render in hand ends by itself; nobody waits for it.
             runtime.shutdown_background();
             exit.map(|()| Exit::Ok)

@@ -65,7 +65,9 @@ pub(crate) async fn case_27_failures_of_an_hour_are_told_seldom_and_tried_less_a
     let times: Vec<Timestamp> = tries.0.iter().map(Call::time).collect::<anyhow::Result<_>>()?;
     let pauses: Vec<SignedDuration> = times.windows(2).map(|pair| pair[1].duration_since(pair[0])).collect();
     let least = SignedDuration::from_millis(1000 * 30 * 3 / 4 / i64::from(RATE) - 15);
-    ensure!(pauses.len() > 15 && pauses.iter().skip(10).all(|pause| *pause > least), "{pauses:?}");
+    // One comes out of turn: the resync's.
+    let short = pauses.iter().skip(10).filter(|pause| **pause <= least).count();
+    ensure!(pauses.len() > 15 && short <= 1, "{pauses:?}");
     ensure!(pauses.iter().take(4).any(|pause| *pause < least / 2), "{pauses:?}");
     // A minute, where it passes.
     let (since, hits) = half.context("the hour had no half")?;

@@ -194,5 +194,7 @@ fn main() -> ExitCode {
         shared!(upgrades::mysql_moves_when_the_new_server_is_ready).within(seconds(180)),
         shared!(upgrades::storage_is_added_and_grows).within(seconds(180)),
         shared!(upgrades::without_storage_any_version_may_run),
+        shared!(upgrades::kept_data_tells_its_version_to_a_later_database).within(seconds(240)),
+        shared!(upgrades::a_secret_of_the_users_own_opens_server_and_job).within(seconds(180)),
     ])
 }

@@ -170,7 +170,7 @@ async fn ended(case: &Case, phase: &str) -> Outcome {
 
 pub(crate) async fn mysql_moves_when_the_new_server_is_ready(case: Case) -> Outcome {
     let _host = case.host().start().await?;
-    with_storage(&case, "a", "mysql", "Delete").await?;
+    with_storage(&case, "a", "mysql", "Retain").await?;
     let (pod, secret) = (case.get(POD, "a").await?, case.get(SECRET, "a-credentials").await?);
     is_refused(&case, "a", "9.7", "8.0, 8.4").await?;
     for (from, to) in [("8.0", "8.4"), ("8.4", "9.7")] {
@@ -234,5 +234,71 @@ pub(crate) async fn without_storage_any_version_may_run(case: Case) -> Outcome {
         ensure!(case.get(POD, "a").await?.uid() == pod.uid(), "an image is changed in place");
     }
     ensure!(case.list(JOB).await?.is_empty() && case.list(CLAIM).await?.is_empty());
+    Ok(())
+}
+
+pub(crate) async fn kept_data_tells_its_version_to_a_later_database(case: Case) -> Outcome {
+    let _host = case.host().start().await?;
+    with_storage(&case, "a", "mongo", "Retain").await?;
+    ask_for(&case, "a", "4.2").await?;
+    arrives_at(&case, "a", "4.2").await?;
+    let claim = case.get(CLAIM, "a-data").await?;
+    ensure!(claim.annotation("keelson.dev/retained-data-version") == Some("4.2"), "{claim}");
+    case.delete(DATABASE, "a").await?;
+    case.wait_gone(POD, "a").await?;
+
+    // Without storage it would start empty, of another type on data that it cannot read, of another version never.
+    let storage = json!({"size": "1Gi", "storageClassName": "by-hand"});
+    for (spec, reason, words) in [
+        (json!({"type": "mongo"}), "StorageMissing", "a-data"),
+        (json!({"type": "mysql", "storage": storage}), "DataMismatch", "mongo"),
+        (json!({"type": "mongo", "storage": storage, "version": "4.0"}), "VersionNotAllowed", "4.2, 4.4"),
+        (json!({"type": "mongo", "storage": storage, "version": "5.0"}), "VersionNotAllowed", "4.2, 4.4"),
+    ] {
+        case.apply(&database("a", &spec)).await?;
+        let told = case.wait(DATABASE, "a", reason, |database| database.is_not("Ready", reason)).await?;
+        let message = told.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+        ensure!(message.contains(words), "{spec}: {message}");
+        ensure!(case.find(POD, "a").await?.is_none() && case.find(SERVICE, "a").await?.is_none(), "half made: {spec}");
+        case.delete(DATABASE, "a").await?;
+        case.wait_gone(DATABASE, "a").await?;
+    }
+    // Whoever names no version gets that of the data, and goes on from there.
+    case.apply(&database("a", &json!({"type": "mongo", "storage": storage}))).await?;
+    arrives_at(&case, "a", "4.2").await?;
+    ensure!(case.get(CLAIM, "a-data").await?.uid() == claim.uid(), "another claim");
+    ask_for(&case, "a", "4.4").await?;
+    arrives_at(&case, "a", "4.4").await?;
+    Ok(())
+}
+
+pub(crate) async fn a_secret_of_the_users_own_opens_server_and_job(case: Case) -> Outcome {
+    let _host = case.host().start().await?;
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mine"},
+        "stringData": {"username": "root", "password": "of-my-own"}});
+    case.apply(&secret.to_string()).await?;
+    let own = json!({"secretRef": {"name": "mine"}});
+    volume(&case, "a", "by-hand").await?;
+    let storage = json!({"size": "1Gi", "storageClassName": "by-hand"});
+    case.apply(&database("a", &json!({"type": "mongo", "storage": storage, "credentials": own}))).await?;
+    case.apply(&database("b", &json!({"type": "mysql", "credentials": own}))).await?;
+    for (name, env) in [("a", "MONGO_INITDB_ROOT_USERNAME"), ("b", "MYSQL_ROOT_PASSWORD")] {
+        case.wait(DATABASE, name, "Ready", |database| database.is("Ready")).await?;
+        let pod = case.get(POD, name).await?;
+        let first = pod.at("/spec/containers/0/env/0");
+        ensure!(first["name"] == env && first["valueFrom"]["secretKeyRef"]["name"] == "mine", "{pod}");
+    }
+    ensure!(case.find(SECRET, "b-credentials").await?.is_none(), "none is generated");
+    ask_for(&case, "a", "4.2").await?;
+    arrives_at(&case, "a", "4.2").await?;
+    // An edit rolls nothing: it is no rotation.
+    let pods = [case.get(POD, "a").await?.uid().to_owned(), case.get(POD, "b").await?.uid().to_owned()];
+    case.apply(&secret.to_string().replace("of-my-own", "another")).await?;
+    for name in ["a", "b"] {
+        case.patch(DATABASE, name, &json!({"metadata": {"annotations": {"looked-at": "now"}}})).await?;
+        case.wait(DATABASE, name, "told", |database| database.is("CredentialsChanged")).await?;
+    }
+    case.quiet(seconds(3)).await?;
+    ensure!(pods == [case.get(POD, "a").await?.uid(), case.get(POD, "b").await?.uid()], "a Pod was made again");
     Ok(())
 }

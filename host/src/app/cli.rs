@@ -47,7 +47,7 @@ pub enum Command {
     /// Serve the plugins of a folder in a cluster, until SIGTERM.
     ///
     /// The cluster is that of KUBECONFIG, or else the one that this runs in.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Print what would be made for objects, without a cluster.
     ///
     /// The same render and the same checks as in a cluster. Children go to

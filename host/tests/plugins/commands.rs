@@ -91,7 +91,7 @@ fn labels_and_annotations_are_passed_as_the_document_says() {
     let folder = Folder::new();
     let passed = "  passed: {labels: [team], annotations: [prometheus.io/*]}\n";
     folder.plugin_with("a", "a", &component("a"), |text| text + passed);
-    let thing = "metadata: {labels: {team: x, other: y, app: theirs}, annotations: {prometheus.io/scrape: 'true'},";
+    let thing = "metadata: {labels: {team: x, other: z, app: theirs}, annotations: {prometheus.io/scrape: 'true'},";
     let Output { code, stdout, stderr } = render(folder.path(), &THING.replace("metadata: {", &format!("{thing} ")));
     assert_eq!(code, Some(0), "{stderr}");
     let pods: Vec<serde_json::Value> = serde_saphyr::from_multiple(&stdout).unwrap();
@@ -225,5 +225,11 @@ fn the_tutorials_databases_are_rendered() {
             })
         );
         assert!(stderr.contains(&format!("Pod and Service created by Database {name}")), "{stderr}");
+    }
+    for name in ["mongo-data", "mysql-data"] {
+        let text = fs::read_to_string(root.join(format!("deploy/examples/with-storage/{name}.yaml"))).unwrap();
+        let Output { code, stdout, stderr } = render(&plugins, text.rsplit("---\n").next().unwrap());
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(stdout.contains("kind: PersistentVolumeClaim") && stdout.contains("fsGroup: 999"), "{stdout}");
     }
 }
