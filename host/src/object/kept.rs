@@ -72,7 +72,7 @@ pub(crate) fn may_have(
         return Err(KeptError::InUse { child, kind: record.kind.clone() });
     }
     let Some(why) = record.mismatch(&parent.id, plugin, retention) else { return Ok(()) };
-    if words::says(parent, names::ADOPT_ANNOTATION, &words::child(kind, name)) {
+    if parent.words.say(names::ADOPT_ANNOTATION, &words::child(kind, name)) {
         return Ok(());
     }
     Err(KeptError::Mismatch { child, why })
@@ -83,7 +83,7 @@ fn made_by(parent: &Parent, plugin: &str, known: &Child, (kind, name): (&str, &s
     let Some(held) = known.held.as_ref().filter(|_| *known.instance == *parent.id.uid) else { return Ok(()) };
     if *held.plugin == *plugin
         || held.plugin.is_empty()
-        || words::says(parent, names::ADOPT_ANNOTATION, &words::child(kind, name))
+        || parent.words.say(names::ADOPT_ANNOTATION, &words::child(kind, name))
     {
         return Ok(());
     }

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::words::Words;
 use crate::check;
 use crate::cluster::ObjectView;
 use crate::limits::REQUEST_CHARS;
@@ -38,6 +39,8 @@ pub(crate) struct Parent {
     pub paused: bool,
     /// What a user has written to have it rendered anew.
     pub render_requested: Option<Box<str>>,
+    /// What its owner says of its children.
+    pub words: Words,
     /// What a guest sees of it, JSON text.
     pub guest: Arc<str>,
     pub status: StatusText,
@@ -105,6 +108,7 @@ impl Parent {
                 .annotations
                 .get(names::RENDER_REQUESTED_ANNOTATION)
                 .map(|text| text.chars().take(REQUEST_CHARS).collect::<String>().into()),
+            words: Words::read(object),
             guest: guest_parent(object.raw)?.into(),
             status,
             status_owned,
@@ -138,6 +142,7 @@ impl Parent {
             || self.paused != other.paused
             || self.forced != other.forced
             || self.render_requested != other.render_requested
+            || self.words != other.words
             || self.is_held() != other.is_held()
             || self.in_collection() != other.in_collection()
     }

@@ -75,7 +75,7 @@ async fn one(host: &Host, parent: &Parent, left: Left, pruned: &mut Pruned) -> R
     let Left { named, resource, uid, version, is_kept } = left;
     let holds_data = is_kept || data::is_data(&resource.group, &resource.kind);
     let word = words::child(&named.kind, &named.name);
-    if holds_data && !words::says(parent, names::DELETE_DATA_ANNOTATION, &word) {
+    if holds_data && !parent.words.say(names::DELETE_DATA_ANNOTATION, &word) {
         pruned.kept.push((named, uid));
         return Ok(());
     }

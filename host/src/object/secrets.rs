@@ -109,7 +109,7 @@ async fn one(
 ) -> Result<String, SecretError> {
     let name = &secret.name;
     let data = gather::standing(host, parent).into_iter().find(|child| !child.going && child.is_opened_by(name));
-    let data = data.filter(|_| !words::says(parent, names::NEW_CREDENTIALS_ANNOTATION, name));
+    let data = data.filter(|_| !parent.words.say(names::NEW_CREDENTIALS_ANNOTATION, name));
     let lost = |what: String| match &data {
         Some(child) => {
             let kind = host.kinds.names().get(child.id.kind).map_or("", String::as_str);
@@ -137,7 +137,7 @@ async fn one(
     if !gone.is_empty() {
         lost(format!("of Secret {name} {}", keys(gone.iter().map(String::as_str))))?;
     }
-    let acknowledged = words::says(parent, names::ACKNOWLEDGED_ANNOTATION, &there.revision());
+    let acknowledged = parent.words.say(names::ACKNOWLEDGED_ANNOTATION, &there.revision());
     let Mended { patch, revision, is_edited } =
         mend::mended(&parent.id, plugin, secret, &there, acknowledged).map_err(SecretError::NoRandom)?;
     if let Some(patch) = patch {
@@ -187,9 +187,7 @@ async fn whose(
         Whose::Nobodys if there.labels.get(names::INSTANCE_LABEL).is_some_and(|uid| is_anothers(host, parent, uid)) => {
             return Err(SecretError::NameConflict { name: name.clone(), adoptable: false });
         }
-        Whose::Nobodys if words::says(parent, names::ADOPT_ANNOTATION, &words::child("Secret", name)) => {
-            Became::Adopted
-        }
+        Whose::Nobodys if parent.words.say(names::ADOPT_ANNOTATION, &words::child("Secret", name)) => Became::Adopted,
         Whose::Nobodys => return Err(SecretError::NameConflict { name: name.clone(), adoptable: true }),
     };
     if host.is_there(key, parent).await.map_err(|error| refused(name, error))? {
@@ -230,7 +228,7 @@ async fn own_by_users(
             })?,
         };
         memory.secrets.insert(user.name.clone(), revision.clone());
-        let acknowledged = words::says(parent, names::ACKNOWLEDGED_ANNOTATION, &revision);
+        let acknowledged = parent.words.say(names::ACKNOWLEDGED_ANNOTATION, &revision);
         let seen = known.get(&user.path).filter(|_| !acknowledged).unwrap_or(&revision);
         if *seen == revision {
             memory.edits.remove(&user.name);

@@ -3,7 +3,7 @@
 use super::apply::{self, Applied, Said};
 use super::failure::{WalkError, put_off, stop};
 use super::host::Host;
-use super::memory::{Memory, Settled};
+use super::memory::{Memory, Settled, hash_of};
 use super::outcome::{Next, Outcome};
 use super::parents::{Parent, ParentKey};
 use super::{again, answer, dispatch, finalize, finalizer, gather, kept, news, own, pause, prune, secrets};
@@ -53,7 +53,9 @@ async fn steps(
         }
     };
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
-    if host.take_secret_moved(&parent.id.uid) {
+    let words = hash_of(&parent.words);
+    if host.take_secret_moved(&parent.id.uid) || memory.words != words {
+        memory.words = words;
         memory.render_once = true;
     }
     let mut gathered = gather::gather(host, &plugin, parent, memory)?;

@@ -99,7 +99,7 @@ async fn judge(
     let anothers = there.labels.get(names::INSTANCE_LABEL).is_some_and(|uid| is_anothers(host, parent, uid));
     let adopted = !anothers
         && there.owners.is_empty()
-        && words::says(parent, names::ADOPT_ANNOTATION, &words::child(&child.resource().kind, &child.id().name));
+        && parent.words.say(names::ADOPT_ANNOTATION, &words::child(&child.resource().kind, &child.id().name));
     if record.is_some() || adopted {
         // The record may name an object of which this host has not heard yet.
         if !host.is_there(key, parent).await.map_err(|error| refused(child, error))? {
