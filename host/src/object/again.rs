@@ -6,8 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::host::Host;
-use super::memory::Memory;
-use super::memory::News;
+use super::memory::{Memory, News, hash_of};
 use super::parents::Parent;
 use super::retry;
 use crate::clock::{self, Instant};
@@ -18,6 +17,11 @@ use crate::names;
 pub(crate) fn due(host: &Host, parent: &Parent, memory: &mut Memory) -> Instant {
     let now = clock::instant();
     requested(parent, memory);
+    let words = hash_of(&parent.words);
+    if host.take_secret_moved(&parent.id.uid) || memory.words.is_some_and(|before| before != words) {
+        memory.render_once = true;
+    }
+    memory.words = Some(words);
     if memory.look_again_at.is_some_and(|at| at <= now) {
         memory.look_again_at = None;
         memory.render_once = true;

@@ -15,14 +15,17 @@
 
 use std::time::Duration;
 
+use super::children::Child;
 use super::failure::{WalkError, stop};
 use super::host::Host;
 use super::memory::{Memory, News, Settled};
 use super::outcome::{Finalizing, Next, Outcome};
+use super::own::Owned;
 use super::parents::{Parent, ParentKey};
 use super::{again, answer, apply, dispatch, finalizer, gather, news, own, prune, report, secrets};
 use crate::check::{self, CheckedChildren, CheckedFinalization};
 use crate::clock::{self, Instant};
+use crate::limits::PASSING_BACKOFF;
 use crate::names;
 use crate::plugin::document::{FinalizeRule, OnTimeout};
 
@@ -107,7 +110,7 @@ async fn attempt(
         Ok(plugin) if plugin.component.hooks().finalizer => plugin,
         Ok(plugin) => return unheld(format!("plugin {} does not finalize", plugin.name)),
         // The plugin that put it there is not installed any more. One that only fails to load is: that is waited for.
-        Err(error) if error.is_nobodys() => return unheld(error.to_string()),
+        Err(error) if error.is_nobodys() && !host.registry.hides_claims() => return unheld(error.to_string()),
         Err(error) => return Err(error.into()),
     };
     *rule = Some(plugin.finalize);
@@ -120,7 +123,9 @@ async fn attempt(
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
     let mut gathered = gather::gather(host, &plugin, parent, memory)?;
     let refused = memory.refused == Some(gathered.fingerprint);
-    if !memory.render_once && (refused || gathered.is_settled(memory.settled.as_ref())) {
+    let once = std::mem::take(&mut memory.render_once);
+    memory.secrets_unread |= once;
+    if !once && (refused || gathered.is_settled(memory.settled.as_ref())) {
         return Ok(Step::Unchanged);
     }
     let asked = answer::finalization(host, &plugin, parent, &gathered).await;
@@ -132,7 +137,6 @@ async fn attempt(
             parts = answer::finalization(host, &plugin, parent, &gathered).await?;
         }
     }
-    memory.render_once = false;
     memory.refused = None;
     let CheckedFinalization { children, secrets, waiting, look_again_after } = parts;
     let Some(waiting) = waiting else {
@@ -147,18 +151,26 @@ async fn attempt(
         return Ok(Step::Waiting { finalizing, wrote: false });
     };
     let credentials: Vec<&str> = secrets.iter().map(|secret| secret.name.as_str()).collect();
-    let mut owned = own::all(host, children, parent, &plugin, &credentials)?;
-    // What an orphaning delete has cut loose is its user's: neither owned again nor written to.
-    owned.retain(|child| host.children.get(child.id()).is_none_or(|known| !known.owners.is_empty()));
+    let owned = own::all(host, children, parent, &plugin, &credentials)?;
+    // What an orphaning delete has cut loose is its user's: neither owned again nor written to. Kept data has no owner ever.
+    let is_loose = |known: &Child| known.owners.is_empty() && known.record().is_none();
+    let loose = |child: &Owned| host.children.get(child.id()).is_some_and(|known| is_loose(&known));
+    let (loose, mut owned): (Vec<Owned>, Vec<Owned>) = owned.into_iter().partition(loose);
     let secrets = credentials.into_iter().map(secrets::named).collect();
     let attempt = apply::apply(host, key, parent, &owned, secrets, apply::Said::default(), &mut memory.tries).await;
     memory.report.news.extend(news::replaced(&mut memory.tries));
     let wrote = !attempt.made.is_empty() || attempt.changed;
     let applied = attempt.result.map_err(|errors| WalkError::Apply { errors })?;
+    owned.extend(loose);
     let pruned = prune::prune(host, parent, &owned, applied.children(), &memory.secrets_standing).await?;
     let left = own::left(host, parent, &owned);
-    memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled, left });
+    let settled = Settled { request: gathered.fingerprint, children: attempt.settled, left };
+    memory.settled = Some(settled).filter(|_| !pruned.moved);
     finalizing.children = applied.children().to_vec();
+    finalizing.children.extend(pruned.kept.into_iter().map(|(named, _)| named));
+    if pruned.moved {
+        host.queue.add_at(key.clone(), super::queue::Lane::Walk, clock::instant() + PASSING_BACKOFF.0);
+    }
     Ok(Step::Waiting { finalizing, wrote: wrote || !pruned.gone.is_empty() })
 }
 

@@ -167,6 +167,12 @@ impl Host {
         self.secrets_moved.lock().remove(parent)
     }
 
+    /// The parent has gone for good.
+    pub(crate) fn forget(&self, key: &ParentKey, uid: &str) {
+        self.secrets_moved.lock().remove(uid);
+        self.waiting.lock().retain(|_, waits| waits != key);
+    }
+
     pub(crate) fn wait_for_name(&self, id: &ChildId, key: ParentKey) {
         self.waiting.lock().insert(id.clone(), key);
     }

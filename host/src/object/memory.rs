@@ -32,8 +32,8 @@ pub(crate) struct Memory {
     pub kept: HashSet<Box<str>>,
     /// Made and not yet said.
     pub made: Vec<Named>,
-    /// Hash of what the owner had said by annotations.
-    pub words: u64,
+    /// Hash of what the owner had said by annotations, at the last walk.
+    pub words: Option<u64>,
     /// Edits of Secrets that nobody has acknowledged: name to revision.
     pub edits: BTreeMap<String, String>,
     /// Pointers of the user's own Secrets to the revision that was first used; `None`: the status knows.

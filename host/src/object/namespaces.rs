@@ -112,11 +112,13 @@ impl Namespaces {
     /// The list is complete. Returns what is served still and was not on it.
     pub(crate) fn listed(&self, names: &HashSet<Arc<str>>) -> Vec<Arc<str>> {
         let mut served = self.served.write();
-        served.filled = true;
+        let first = !std::mem::replace(&mut served.filled, true);
         let left: Vec<Arc<str>> = served.names.keys().filter(|name| !names.contains(*name)).cloned().collect();
         drop(served);
         // Whoever waits for the first list goes on, with no namespace too.
-        self.joins.send_modify(|_| {});
+        if first {
+            self.joins.send_modify(|_| {});
+        }
         left
     }
 }

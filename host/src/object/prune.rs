@@ -25,6 +25,8 @@ pub(crate) struct Pruned {
     pub kept: Vec<(Named, Box<str>)>,
     /// Left out of the rendering, and not ours to delete by our rights; why.
     pub forbidden: Vec<(Named, String)>,
+    /// Something left out has changed since it was seen, and is looked at again.
+    pub moved: bool,
 }
 
 /// `applied` is what the rendering names, the Secrets included; `secrets` are
@@ -82,8 +84,8 @@ async fn one(host: &Host, parent: &Parent, left: Left, pruned: &mut Pruned) -> R
     let title = format!("{} {}", named.kind, named.name);
     match host.api.delete(&resource, Some(&parent.id.namespace), &named.name, (&uid, Some(&version))).await {
         Ok(()) => pruned.gone.push(title),
-        // Gone already, or changed since: its event brings the next walk.
-        Err(error) if error.is_not_found() || error.is_conflict() => {}
+        Err(error) if error.is_not_found() => {}
+        Err(error) if error.is_conflict() => pruned.moved = true,
         Err(error) => return Err(Refusal::new(title, error)),
     }
     Ok(())

@@ -55,7 +55,7 @@ pub(crate) async fn keep(
         named_by(plugin, parent).into_iter().filter(|user| secrets.iter().all(|own| own.name != user.name)).collect();
     // Whoever changes the object may have changed its Secrets before.
     let seen = hash_of(&parent.guest);
-    memory.secrets_unread |= memory.render_once || memory.secrets_of != seen;
+    memory.secrets_unread |= memory.secrets_of != seen;
     let wanted =
         |name: &String| secrets.iter().any(|own| own.name == *name) || users.iter().any(|user| user.name == *name);
     memory.secrets.retain(|name, _| wanted(name));
@@ -140,7 +140,8 @@ async fn one(
     let acknowledged = parent.words.say(names::ACKNOWLEDGED_ANNOTATION, &there.revision());
     let Mended { patch, revision, is_edited } =
         mend::mended(&parent.id, plugin, secret, &there, acknowledged).map_err(SecretError::NoRandom)?;
-    if let Some(patch) = patch {
+    let loose = parent.deleting && matches!(there.whose, Whose::Loose);
+    if let Some(patch) = patch.filter(|_| !loose) {
         let body = serde_json::to_vec(&patch).unwrap_or_default();
         let sent =
             host.api.patch(&resource(), Some(&parent.id.namespace), name, names::SECRETS_FIELD_MANAGER, body).await;
@@ -177,6 +178,9 @@ async fn whose(
     let name = &secret.name;
     let became = match &there.whose {
         Whose::Ours => return Ok(Became::Ours),
+        // Cut loose by an orphaning delete it is its user's: only looked at.
+        Whose::Loose if parent.deleting => return Ok(Became::Ours),
+        Whose::Loose => Became::Ours,
         Whose::Going => return Err(SecretError::Going { name: name.clone() }),
         Whose::Others => return Err(SecretError::NameConflict { name: name.clone(), adoptable: false }),
         Whose::Kept(record) => {

@@ -3,11 +3,12 @@
 use super::apply::{self, Applied, Said};
 use super::failure::{WalkError, put_off, stop};
 use super::host::Host;
-use super::memory::{Memory, Settled, hash_of};
+use super::memory::{Memory, Settled};
 use super::outcome::{Next, Outcome};
 use super::parents::{Parent, ParentKey};
 use super::{again, answer, dispatch, finalize, finalizer, gather, kept, news, own, pause, prune, secrets};
 use crate::check::{self, CheckedChildren, CheckedParts};
+use crate::limits::PASSING_BACKOFF;
 
 /// Children and what goes before them. Everything that users read is left in `memory`.
 pub(crate) async fn walk(
@@ -46,25 +47,23 @@ async fn steps(
     let plugin = match dispatch::dispatch(&host.registry, host.group_of(key), parent) {
         Ok(plugin) => plugin,
         Err(error) => {
-            if error.is_nobodys() {
+            if error.is_nobodys() && !host.registry.hides_claims() {
                 finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
             }
             return Err(error.into());
         }
     };
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
-    let words = hash_of(&parent.words);
-    if host.take_secret_moved(&parent.id.uid) || memory.words != words {
-        memory.words = words;
-        memory.render_once = true;
-    }
     let mut gathered = gather::gather(host, &plugin, parent, memory)?;
     let finalizes = plugin.component.hooks().finalizer;
     let held_right = parent.is_held() == finalizes;
-    if !memory.render_once && held_right && gathered.is_settled(memory.settled.as_ref()) {
+    // Whatever this walk comes to: the next is one like any other.
+    let once = std::mem::take(&mut memory.render_once);
+    memory.secrets_unread |= once;
+    if !once && held_right && gathered.is_settled(memory.settled.as_ref()) {
         return Ok(Next::Settled(again::next(memory, resync)));
     }
-    if !memory.render_once && memory.refused == Some(gathered.fingerprint) {
+    if !once && memory.refused == Some(gathered.fingerprint) {
         return Ok(Next::Rest);
     }
     let mut parts = answer::rendering(host, &plugin, parent, &gathered)
@@ -83,7 +82,6 @@ async fn steps(
         parts = answer::rendering(host, &plugin, parent, &gathered).await?;
         kept::compatible(host, parent, &plugin.name, &parts.children)?;
     }
-    memory.render_once = false;
     let CheckedParts { children, secrets, status, conditions, not_ready, look_again_after } = parts;
     let said = Said { status, conditions, not_ready };
     again::look_again(memory, look_again_after);
@@ -117,11 +115,15 @@ async fn steps(
     }
     memory.stale_since = None;
     let left = own::left(host, parent, &owned);
-    memory.settled = Some(Settled { request: gathered.fingerprint, children: attempt.settled, left });
+    let settled = Settled { request: gathered.fingerprint, children: attempt.settled, left };
+    memory.settled = Some(settled).filter(|_| !pruned.moved);
     let news = news::of(memory, &applied, &pruned);
     memory.report.news.extend(news);
     memory.first = false;
     memory.refused = None;
     *outcome = Some(Outcome::Applied(applied));
+    if pruned.moved {
+        return Ok(Next::Later(PASSING_BACKOFF.0));
+    }
     Ok(if wrote || !pruned.gone.is_empty() { Next::Again } else { Next::Settled(look_again) })
 }

@@ -72,7 +72,10 @@ async fn work(host: Arc<Host>, ledger: Arc<Ledger>) {
 async fn one(host: &Host, ledger: &Ledger, job: &Job<ParentKey>) -> Reconciled {
     let key = &job.key;
     let Some(parent) = host.parents.get(key) else {
-        ledger.entries.lock().remove(key);
+        let known = ledger.entries.lock().remove(key);
+        if let Some(Entry { memory, .. }) = known {
+            host.forget(key, &memory.uid);
+        }
         return Reconciled::Success;
     };
     // Taken out while the object is in hand; one of the same name with another UID begins anew.
@@ -125,6 +128,9 @@ fn plan(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, next
             Reconciled::RequeueAfter
         }
         Next::Rest => {
+            if let Some(resync) = memory.resync_at.filter(|at| *at > clock::instant()) {
+                host.queue.add_at(key.clone(), Lane::Walk, resync);
+            }
             host.queue.add(key.clone(), Lane::Report);
             Reconciled::Success
         }

@@ -113,6 +113,11 @@ impl Registry {
     }
 
     /// In the order of their files.
+    /// Whether a plugin failed in such a way that nobody knows what it would serve: a document that cannot be read.
+    pub fn hides_claims(&self) -> bool {
+        self.problems.iter().any(|problem| problem.claims.is_empty())
+    }
+
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }

@@ -28,6 +28,8 @@ pub(crate) struct There {
 
 pub(crate) enum Whose {
     Ours,
+    /// Of this object by its label alone: somebody took its owner away, or an orphaning delete does.
+    Loose,
     /// Kept when an earlier object of the same name went.
     Kept(Record),
     Nobodys,
@@ -114,8 +116,7 @@ fn whose(parent: &Parent, there: &ObjectView<'_>) -> Whose {
     match Record::read(there).filter(|record| record.is_for(&parent.id)) {
         Some(record) if record.uid == own => Whose::Ours,
         Some(record) => Whose::Kept(record),
-        // Somebody took its owner away.
-        None if there.labels.get(names::INSTANCE_LABEL).is_some_and(|uid| **uid == *own) => Whose::Ours,
+        None if there.labels.get(names::INSTANCE_LABEL).is_some_and(|uid| **uid == *own) => Whose::Loose,
         None => Whose::Nobodys,
     }
 }
