@@ -39,6 +39,8 @@ const REPAIRS: usize = 40;
 const STARTS: usize = 3;
 /// What a host that wrote needlessly would have written by then.
 const QUIET: Duration = Duration::from_secs(10);
+/// Longer than a status is held back.
+const STILL: Duration = Duration::from_secs(4);
 /// As the host asks.
 const PAGE: usize = 500;
 
@@ -57,6 +59,8 @@ pub(crate) async fn run(setup: &Setup<'_>, count: usize) -> anyhow::Result<Fleet
 
     let (host, process) = settle(setup, Contender::Host, "fleet-host", count).await?;
     let repaired = repair(cluster, "fleet-host").await?;
+    // What it still has to say of the repairs is not a later host's.
+    rest(&process).await?;
     drop(process);
     let lists = median((0..STARTS).map(|_| lists(cluster)).collect()).await?;
     let ready = starts(setup, Contender::Host, "fleet-host").await?;
@@ -95,6 +99,19 @@ async fn settle(
         .with_context(|| format!("{namespace}; the last words of {}:\n{}", contender.name(), process.last_words()))?;
     eprintln!("bench: {:8} {}", contender.name(), crate::report::line(&sample));
     Ok((sample, process))
+}
+
+/// Waits until it has nothing left to do.
+async fn rest(process: &process::Process) -> anyhow::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let before = process.cpu()?;
+        sleep(STILL).await;
+        if process.cpu()?.milliseconds_since(before) <= 20.0 {
+            return Ok(());
+        }
+        ensure!(Instant::now() < deadline, "it does not come to rest in {PATIENCE:?}");
+    }
 }
 
 /// Deletes one Pod after the other, and waits for each to come back.

@@ -118,6 +118,7 @@ fn main() -> ExitCode {
         private!(crd::case_37_a_missing_crd_is_waited_for, crd::without()).within(seconds(400)),
         shared!(crd::case_37_a_server_that_is_down_is_not_called_a_missing_crd),
         shared!(specs::an_invalid_type_is_refused_at_admission),
+        shared!(specs::case_29_what_is_too_large_is_told),
         private!(specs::case_30_names_that_fit_no_child, crd::without()).within(seconds(180)),
         private!(specs::case_34_a_bad_spec_stops_only_itself, crd::without()).within(seconds(180)),
         private!(fuzz::case_45_a_fuzzed_spec_ends_in_a_condition, crd::without()).within(seconds(180)),

@@ -1,7 +1,7 @@
 //! Objects as they should not be: names and specs that our CRD refuses, under a CRD that let them through.
 
 use crate::crd;
-use keelson_tests::prelude::*;
+use keelson_tests::{prelude::*, probe};
 
 /// Anything may be a spec.
 const LOOSE: &str = "apiVersion: apiextensions.k8s.io/v1
@@ -158,5 +158,34 @@ pub(crate) async fn case_34_a_bad_spec_stops_only_itself(case: Case) -> Outcome 
     case.wait(DATABASE, "good", "refused", |database| database.is_not("Ready", "InvalidSpec")).await?;
     ensure!(case.get(POD, "good").await?.uid() == pod.uid());
     ensure!(host.log_lines(&["panicked"]).is_empty(), "{:?}", host.log_lines(&["panicked"]));
+    Ok(())
+}
+
+pub(crate) async fn case_29_what_is_too_large_is_told(case: Case) -> Outcome {
+    let large = probe::pod().to_string().replace("mongo:4.0", "{fill:1300000}");
+    let script = json!({"children": [serde_json::from_str::<Value>(&large)?]});
+    let probe = Probe::new("probe", "mongo").script(&script).spec(&json!({"limits": {"outputKiB": 4096}}));
+    let folder = case.plugin_folder()?;
+    for file in ["mongo.yaml", "mongo.wasm"] {
+        std::fs::remove_file(folder.join(file))?;
+    }
+    probe.write(&folder)?;
+    let _host = case.host().plugins(&folder).start().await?;
+    // An object that the API server takes, and no plugin should have to read.
+    let database = json!({"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "metadata": {"name": "spec"},
+        "spec": {"type": "mysql", "affinity": {"x": "y".repeat(300_000)}}});
+    case.apply(&database.to_string()).await?;
+    case.apply_database("child", "mongo").await?;
+    for (name, words) in [("spec", "262144"), ("child", "Pod child")] {
+        let told = |database: &Object| database.is_not("Ready", "TooLarge");
+        let database = case.wait(DATABASE, name, "told", told).await?;
+        let message = database.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+        ensure!(message.contains(words) && message.len() < 1100, "{message}");
+        ensure!(case.find(POD, name).await?.is_none(), "{name} has a Pod");
+        ensure!(case.events(name).await?.len() == 1, "{:?}", case.events(name).await?);
+    }
+    case.database("fine", "mysql").await?;
+    let pod = case.get(POD, "fine").await?;
+    ensure!(pod.at("/metadata/annotations").to_string().len() < 1_000, "a spec is copied into {pod}");
     Ok(())
 }
