@@ -158,7 +158,7 @@ async fn ended(case: &Case, phase: &str) -> Outcome {
         });
         Ok(pods)
     };
-    case.until("a Pod of the Job", seconds(20), async || Ok(!under_way().await?.is_empty())).await?;
+    case.until("a Pod of the Job", seconds(60), async || Ok(!under_way().await?.is_empty())).await?;
     for pod in under_way().await? {
         let ready = if phase == "Running" { "True" } else { "False" };
         let status = json!({"phase": phase, "podIP": "10.9.9.9", "podIPs": [{"ip": "10.9.9.9"}],
