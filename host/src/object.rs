@@ -19,6 +19,7 @@ mod readiness;
 mod failed;
 mod queue;
 mod children;
+mod reduction;
 mod words;
 mod parents;
 mod namespaces;

@@ -7,7 +7,6 @@ use super::gather::Gathered;
 use super::host::Host;
 use super::parents::Parent;
 use super::render::{self, RenderError};
-use super::secrets;
 use crate::check::{self, CheckedFinalization, CheckedParts, Context};
 use crate::plugin::Plugin;
 
@@ -19,7 +18,7 @@ pub(crate) async fn rendering(
 ) -> Result<CheckedParts, WalkError> {
     let rendered = render::render(host, plugin, parent, gathered.request.clone()).await;
     let rendered = rendered.map_err(|error| failed(plugin, error))?;
-    let user_secrets = user_secrets(plugin, parent);
+    let user_secrets = user_secrets(gathered);
     Ok(check::rendering(rendered, &context(plugin, parent, gathered, &user_secrets))?.into_parts())
 }
 
@@ -31,12 +30,12 @@ pub(crate) async fn finalization(
 ) -> Result<CheckedFinalization, WalkError> {
     let finalized = render::finalize(host, plugin, parent, gathered.request.clone()).await;
     let finalized = finalized.map_err(|error| failed(plugin, error))?;
-    let user_secrets = user_secrets(plugin, parent);
+    let user_secrets = user_secrets(gathered);
     Ok(check::finalization(finalized, &context(plugin, parent, gathered, &user_secrets))?)
 }
 
-fn user_secrets(plugin: &Plugin, parent: &Parent) -> Vec<String> {
-    secrets::named_by(plugin, parent).into_iter().map(|user| user.name).collect()
+fn user_secrets(gathered: &Gathered) -> Vec<String> {
+    gathered.user_secrets.iter().map(|user| user.name.clone()).collect()
 }
 
 fn context<'a>(

@@ -69,7 +69,7 @@ impl Applied {
 
     /// The plugin wants all left as it is: what the status lists.
     pub(crate) fn kept(parent: &Parent, said: Said) -> Self {
-        Self { children: parent.recorded(), said }
+        Self { children: parent.recorded().to_vec(), said }
     }
 }
 
@@ -97,7 +97,7 @@ pub(crate) async fn apply(
     said: Said,
     tries: &mut Tries,
 ) -> Attempt {
-    tries.retain(&children.iter().map(Owned::id).collect());
+    tries.retain(|id| children.iter().any(|child| child.id() == id));
     let (mut made, mut standing, mut errors, mut settled) = (Vec::new(), secrets, Vec::new(), Vec::new());
     let (mut found, mut adopted, mut changed) = (Vec::new(), Vec::new(), false);
     for child in children {

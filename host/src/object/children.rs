@@ -1,23 +1,16 @@
-//! The children that are there, of all kinds and parents, reduced when their
-//! event arrives: never whole objects, and only such as carry our label.
+//! The children that are there, of all kinds and parents: never whole objects,
+//! and only such as carry our label.
 //!
 //! Our own writes lie over the watch: a record made from the answer to a write
 //! stays until the watch has caught up with its resourceVersion.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use serde_json::{Map, Value};
-
-use super::data;
-use super::failed::{self, Ended};
-use super::readiness::{self, Unready};
+use super::failed::Ended;
+use super::readiness::Unready;
 use super::record::{Heir, Record};
-use crate::clock;
-use crate::cluster::ObjectView;
-use crate::names;
+use parking_lot::Mutex;
 
 /// One child, as the walk needs it.
 #[derive(Debug, PartialEq)]
@@ -67,16 +60,6 @@ pub(crate) struct ChildId {
     pub name: Box<str>,
 }
 
-/// What one kind of child is watched for.
-pub(crate) struct Reduction {
-    pub kind: usize,
-    pub group: String,
-    pub api_version: String,
-    pub name: String,
-    /// Plugin name to the JSON pointers that it observes.
-    pub observe: HashMap<String, Vec<String>>,
-}
-
 #[derive(Default)]
 pub(crate) struct Children {
     inner: Mutex<Inner>,
@@ -88,114 +71,6 @@ struct Inner {
     by_instance: HashMap<Box<str>, Vec<Arc<Child>>>,
     /// What is kept, by whom it is kept for.
     by_heir: HashMap<Heir, Vec<ChildId>>,
-}
-
-// === impl Reduction ===
-
-impl Reduction {
-    /// Cuts an object down. `None` where what makes a child is missing, and for
-    /// what a child has made in turn: the Pod of a Job carries our label by its
-    /// template, and is looked after by the Job's own controller.
-    pub(crate) fn reduce(&self, object: &ObjectView<'_>) -> Option<Child> {
-        let label = |name: &str| object.labels.get(name).map(|value| &**value);
-        let instance = label(names::INSTANCE_LABEL)?;
-        if object.controller().is_some_and(|owner| *owner.uid != *instance) {
-            return None;
-        }
-        let text = |name: &str| object.fields.get(name).map(|raw| raw.get());
-        let pointers = label(names::PLUGIN_LABEL).and_then(|plugin| self.observe.get(plugin));
-        Some(Child {
-            id: ChildId { kind: self.kind, namespace: (*object.namespace).into(), name: (*object.name).into() },
-            uid: (*object.uid).into(),
-            resource_version: object.resource_version.parse().unwrap_or(0),
-            created: object.creation_timestamp.as_deref().and_then(clock::seconds).unwrap_or(0),
-            instance: instance.into(),
-            owners: object.owners.iter().map(|owner| (*owner.uid).into()).collect(),
-            going: object.deletion,
-            hash: object.annotations.get(names::HASH_ANNOTATION).map(|hash| (**hash).into()),
-            owned_fields: object
-                .managed_fields()
-                .unwrap_or_default()
-                .iter()
-                .find(|entry| {
-                    entry.manager == names::FIELD_MANAGER && entry.operation == "Apply" && entry.subresource.is_empty()
-                })
-                .and_then(|entry| entry.fields_v1)
-                .map(|fields| fields.get().into()),
-            observed: self.project(object, pointers.map_or(&[], Vec::as_slice)),
-            unready: readiness::of(
-                &self.group,
-                &self.name,
-                object.generation.unwrap_or(0),
-                text("spec"),
-                text("status"),
-            ),
-            ended: failed::ended(&self.group, &self.name, object).map(Box::new),
-            held: self.held(object),
-        })
-    }
-
-    fn held(&self, object: &ObjectView<'_>) -> Option<Box<Held>> {
-        let record = Record::read(object);
-        if record.is_none() && !data::is_data(&self.group, &self.name) {
-            return None;
-        }
-        let text = |text: Option<&Cow<'_, str>>| text.map_or_else(Box::default, |text| Box::from(&**text));
-        Some(Box::new(Held {
-            record,
-            plugin: text(object.labels.get(names::PLUGIN_LABEL)),
-            storage: object.text_at(data::REQUESTED_STORAGE).map(|text| (*text).into()),
-            credentials: text(object.annotations.get(names::CREDENTIALS_ANNOTATION)),
-        }))
-    }
-
-    fn project(&self, object: &ObjectView<'_>, pointers: &[String]) -> Arc<str> {
-        let mut projection = Map::from_iter([
-            ("apiVersion".to_owned(), self.api_version.clone().into()),
-            ("kind".to_owned(), self.name.clone().into()),
-            ("metadata".to_owned(), serde_json::json!({"name": object.name, "uid": object.uid})),
-        ]);
-        // Secret data never enters a guest, whatever the plugin asks for.
-        let secret = self.group.is_empty() && self.name == "Secret";
-        let always = ["/status/phase", "/status/conditions"];
-        for pointer in always.into_iter().chain(pointers.iter().map(String::as_str)) {
-            if secret && ["/data", "/stringData"].iter().any(|data| pointer.starts_with(data)) {
-                continue;
-            }
-            if let Some(value) = object.pointer(pointer).and_then(|raw| serde_json::from_str(raw.get()).ok()) {
-                put(&mut projection, pointer, value);
-            }
-        }
-        Value::Object(projection).to_string().into()
-    }
-}
-
-/// Puts a value where a JSON pointer says. List items keep their index: what
-/// stands before is filled with null.
-fn put(root: &mut Map<String, Value>, pointer: &str, value: Value) {
-    let mut tokens = pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~")).peekable();
-    let Some(first) = tokens.next() else { return };
-    let mut at = root.entry(first).or_insert(Value::Null);
-    for token in tokens {
-        if let Ok(index) = token.parse::<usize>().map(|index| index.min(crate::limits::JSON_DEPTH)) {
-            if !at.is_array() {
-                *at = Value::Array(Vec::new());
-            }
-            let Value::Array(items) = at else { return };
-            if items.len() <= index {
-                items.resize(index + 1, Value::Null);
-            }
-            let Some(item) = items.get_mut(index) else { return };
-            at = item;
-        } else {
-            if !at.is_object() {
-                *at = Value::Object(Map::new());
-            }
-            let Value::Object(fields) = at else { return };
-            at = fields.entry(token).or_insert(Value::Null);
-        }
-    }
-    *at = value;
 }
 
 // === impl Children ===
@@ -361,7 +236,6 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
 
     use super::*;
 
@@ -454,33 +328,5 @@ mod tests {
         children.remove(&kept(2, "b").id, "u");
         assert!(children.kept_for(&heir("b")).is_empty());
         assert!(children.inner.lock().by_heir.is_empty());
-    }
-
-    #[test]
-    fn what_a_child_makes_is_no_child() {
-        let reduction = Reduction {
-            kind: 0,
-            group: String::new(),
-            api_version: "v1".into(),
-            name: "Pod".into(),
-            observe: HashMap::new(),
-        };
-        let owned_by = |owners: Value| {
-            let pod = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1",
-                "labels": {names::INSTANCE_LABEL: "parent"}, "ownerReferences": owners}});
-            reduction.reduce(&ObjectView::parse(&pod.to_string()).unwrap()).is_some()
-        };
-        let owner = |uid: &str| json!({"apiVersion": "v1", "kind": "X", "name": "x", "uid": uid, "controller": true});
-        assert!(owned_by(json!([owner("parent")])));
-        assert!(owned_by(json!([])), "kept, or robbed of its owner");
-        assert!(!owned_by(json!([owner("job")])));
-    }
-
-    #[test]
-    fn a_pointer_is_put_back_where_it_stood() {
-        let mut root = Map::new();
-        put(&mut root, "/spec/ports/1/nodePort", json!(30000));
-        put(&mut root, "/spec/a~1b", json!("x"));
-        assert_eq!(Value::Object(root), json!({"spec": {"ports": [null, {"nodePort": 30000}], "a/b": "x"}}));
     }
 }

@@ -27,9 +27,9 @@ impl DispatchError {
         }
     }
 
-    /// No plugin claims it, not even one that fails to load.
-    pub(crate) fn is_nobodys(&self) -> bool {
-        matches!(self, Self::Invalid { reason: "NoPlugin", .. })
+    /// No plugin claims it, not even one that fails to load or whose document cannot be read.
+    pub(crate) fn is_nobodys(&self, registry: &Registry) -> bool {
+        matches!(self, Self::Invalid { reason: "NoPlugin", .. }) && !registry.hides_claims()
     }
 
     /// All wait for a change of the object or of the plugins.

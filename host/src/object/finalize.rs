@@ -22,6 +22,7 @@ use super::memory::{Memory, News, Settled};
 use super::outcome::{Finalizing, Next, Outcome};
 use super::own::Owned;
 use super::parents::{Parent, ParentKey};
+use super::queue::Lane;
 use super::{again, answer, apply, dispatch, finalizer, gather, news, own, prune, report, secrets};
 use crate::check::{self, CheckedChildren, CheckedFinalization};
 use crate::clock::{self, Instant};
@@ -62,7 +63,7 @@ pub(crate) async fn finalize(
     let result = attempt(host, key, parent, memory, &mut rule).await;
     let due = rule.and_then(|rule| Some((rule, deadline(parent, rule)?)));
     if let Some((_, at)) = due.filter(|(_, at)| *at > clock::instant()) {
-        host.queue.add_at(key.clone(), super::queue::Lane::Walk, at);
+        host.queue.add_at(key.clone(), Lane::Walk, at);
     }
     let late = due.filter(|(_, at)| *at <= clock::instant()).map(|(rule, _)| rule);
     let next = match result {
@@ -110,14 +111,14 @@ async fn attempt(
         Ok(plugin) if plugin.component.hooks().finalizer => plugin,
         Ok(plugin) => return unheld(format!("plugin {} does not finalize", plugin.name)),
         // The plugin that put it there is not installed any more. One that only fails to load is: that is waited for.
-        Err(error) if error.is_nobodys() && !host.registry.hides_claims() => return unheld(error.to_string()),
+        Err(error) if error.is_nobodys(&host.registry) => return unheld(error.to_string()),
         Err(error) => return Err(error.into()),
     };
     *rule = Some(plugin.finalize);
     if let Some(finalizer) = parent.in_collection() {
         let message = format!("the garbage collector is at work on the children first ({finalizer})");
         let reason = "WaitingForGarbageCollection".to_owned();
-        let finalizing = Finalizing { reason, message, overdue: false, children: parent.recorded() };
+        let finalizing = Finalizing { reason, message, overdue: false, children: parent.recorded().to_vec() };
         return Ok(Step::Waiting { finalizing, wrote: false });
     }
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
@@ -131,7 +132,7 @@ async fn attempt(
     let asked = answer::finalization(host, &plugin, parent, &gathered).await;
     let mut parts = asked.inspect_err(|error| memory.refuse(error, &gathered))?;
     if parts.waiting.is_some() {
-        secrets::keep(host, key, parent, &plugin, &parts.secrets, memory).await?;
+        secrets::keep(host, key, parent, &plugin, &gathered.user_secrets, &parts.secrets, memory).await?;
         if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {
             gathered = gather::gather(host, &plugin, parent, memory)?;
             parts = answer::finalization(host, &plugin, parent, &gathered).await?;
@@ -147,7 +148,7 @@ async fn attempt(
         Finalizing { reason: waiting.reason, message: waiting.message, overdue: false, children: Vec::new() };
     let CheckedChildren::Exactly(children) = children else {
         memory.settled = None;
-        finalizing.children = parent.recorded();
+        finalizing.children = parent.recorded().to_vec();
         return Ok(Step::Waiting { finalizing, wrote: false });
     };
     let credentials: Vec<&str> = secrets.iter().map(|secret| secret.name.as_str()).collect();
@@ -169,7 +170,7 @@ async fn attempt(
     finalizing.children = applied.children().to_vec();
     finalizing.children.extend(pruned.kept.into_iter().map(|(named, _)| named));
     if pruned.moved {
-        host.queue.add_at(key.clone(), super::queue::Lane::Walk, clock::instant() + PASSING_BACKOFF.0);
+        host.queue.add_at(key.clone(), Lane::Walk, clock::instant() + PASSING_BACKOFF.0);
     }
     Ok(Step::Waiting { finalizing, wrote: wrote || !pruned.gone.is_empty() })
 }
@@ -224,7 +225,7 @@ fn overdue(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, 
             return;
         }
         Some(Outcome::Finalizing(before)) => before.children,
-        _ => parent.recorded(),
+        _ => parent.recorded().to_vec(),
     };
     let reason = "FinalizeTimeout".to_owned();
     memory.report.news.push(News {

@@ -11,6 +11,7 @@ use super::parents::Parent;
 use super::record::{Heir, Record};
 use super::retry::Retry;
 use crate::clock;
+use crate::cluster::ObjectView;
 use crate::limits::PARENT_BYTES;
 use crate::plugin::Plugin;
 use crate::plugin::request::{self, request};
@@ -22,6 +23,15 @@ pub(crate) struct Gathered {
     pub fingerprint: u64,
     /// All that stands, of whatever kind.
     pub children: Vec<Arc<Child>>,
+    /// The Secrets that the object itself names, where the grant lets it.
+    pub user_secrets: Vec<UserSecret>,
+}
+
+/// One that an object names.
+pub(crate) struct UserSecret {
+    /// JSON pointer into the parent.
+    pub path: String,
+    pub name: String,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +102,18 @@ pub(crate) fn gather(host: &Host, plugin: &Plugin, parent: &Parent, memory: &Mem
         now: u64::try_from(clock::now().as_second()).unwrap_or(0),
     };
     let request = request(plugin, &parent.id, gathered);
-    Ok(Gathered { fingerprint: fingerprint(plugin, &request), request, children })
+    let user_secrets = user_secrets(plugin, parent);
+    Ok(Gathered { fingerprint: fingerprint(plugin, &request), request, children, user_secrets })
+}
+
+fn user_secrets(plugin: &Plugin, parent: &Parent) -> Vec<UserSecret> {
+    if plugin.grant.user_secrets.is_empty() {
+        return Vec::new();
+    }
+    let Ok(object) = ObjectView::parse(&parent.guest) else { return Vec::new() };
+    let name = |path: &String| object.text_at(path).filter(|name| !name.is_empty()).map(|name| name.into_owned());
+    let granted = plugin.grant.user_secrets.iter().map(|granted| &granted.path);
+    granted.filter_map(|path| Some(UserSecret { path: path.clone(), name: name(path)? })).collect()
 }
 
 /// What carries the object's label, and what is kept for one of its name.

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
-use super::children::{Child, Reduction};
+use super::children::Child;
 use super::namespaces::Namespaces;
+use super::reduction::Reduction;
 use crate::cluster::{ObjectView, Resource};
 use crate::plugin::{ParentKind, Registry};
 use crate::sandbox::model::KindRef;

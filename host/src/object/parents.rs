@@ -1,7 +1,7 @@
 //! The custom resources that are there, as the walk needs them.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -44,6 +44,8 @@ pub(crate) struct Parent {
     /// What a guest sees of it, JSON text.
     pub guest: Arc<str>,
     pub status: StatusText,
+    /// Read from it when it is first asked for.
+    recorded: OnceLock<Box<[Named]>>,
     /// The fields of `status` that our field manager owns.
     pub status_owned: Vec<String>,
 }
@@ -111,18 +113,20 @@ impl Parent {
             words: Words::read(object),
             guest: guest_parent(object.raw)?.into(),
             status,
+            recorded: OnceLock::new(),
             status_owned,
         })
     }
 
     /// The children that the status lists, as an earlier walk left them.
-    pub(crate) fn recorded(&self) -> Vec<Named> {
+    pub(crate) fn recorded(&self) -> &[Named] {
         #[derive(Deserialize, Default)]
         #[serde(default)]
         struct Recorded {
-            children: Vec<Named>,
+            children: Box<[Named]>,
         }
-        serde_json::from_str::<Recorded>(&self.status.0).unwrap_or_default().children
+        let read = || serde_json::from_str::<Recorded>(&self.status.0).unwrap_or_default().children;
+        self.recorded.get_or_init(read)
     }
 
     /// Whether it carries our finalizer.

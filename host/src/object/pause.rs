@@ -6,9 +6,9 @@ use super::failure::WalkError;
 use super::gather::GatherError;
 use super::host::Host;
 use super::memory::{Memory, News};
-use super::outcome::Outcome;
+use super::outcome::{Next, Outcome};
 use super::parents::{Parent, ParentKey};
-use super::{answer, dispatch, gather, own, status};
+use super::{answer, dispatch, gather, kept, own, status};
 use crate::check::{self, CheckedChildren, CheckedParts};
 use crate::names;
 
@@ -18,7 +18,7 @@ pub(crate) async fn pause(
     parent: &Parent,
     memory: &mut Memory,
     outcome: &mut Option<Outcome>,
-) {
+) -> Next {
     if !std::mem::replace(&mut memory.paused, true) && !status::is_paused(parent) {
         let note = format!("{} is \"true\": children are left as they are", names::PAUSED_ANNOTATION);
         memory.report.news.push(news(parent, "Paused", note));
@@ -27,12 +27,13 @@ pub(crate) async fn pause(
     let held = match held_back(host, key, parent, memory).await {
         Ok(changes) if changes.is_empty() => "nothing is held back".to_owned(),
         Ok(changes) => format!("held back: {}", changes.join(", ")),
-        Err(WalkError::Busy { .. } | WalkError::Gather(GatherError::Unfilled { .. })) => {
-            "what is held back is not known yet".to_owned()
-        }
+        // What was said stays until it is known; a cache that fills wakes everybody.
+        Err(WalkError::Busy { again, .. }) => return Next::Later(again),
+        Err(WalkError::Gather(GatherError::Unfilled { .. })) => return Next::Rest,
         Err(error) => format!("as it is now it would be refused: {}: {error}", error.reason(memory)),
     };
     *outcome = Some(Outcome::Paused(held));
+    Next::Rest
 }
 
 /// The first walk after a pause goes on by itself; this tells it.
@@ -54,6 +55,7 @@ async fn held_back(
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
     let gathered = gather::gather(host, &plugin, parent, memory)?;
     let CheckedParts { children, secrets, .. } = answer::rendering(host, &plugin, parent, &gathered).await?;
+    kept::compatible(host, parent, &plugin.name, &children)?;
     let CheckedChildren::Exactly(children) = children else { return Ok(Vec::new()) };
     // Without the revision of a Secret that a Pod may carry, nothing can be said of the Pod.
     if secrets.iter().any(|secret| !memory.secrets.contains_key(&secret.name)) {

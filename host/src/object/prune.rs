@@ -53,7 +53,7 @@ pub(crate) async fn prune(
         };
         one(host, parent, left, &mut pruned).await?;
     }
-    let mut listed: Vec<Named> = parent.recorded().into_iter().chain(secrets.iter().cloned()).collect();
+    let mut listed: Vec<Named> = parent.recorded().iter().chain(secrets).cloned().collect();
     listed.sort();
     listed.dedup();
     for named in listed.into_iter().filter(|named| !applied.contains(named)) {

@@ -21,14 +21,12 @@ use self::there::{There, Whose, read};
 pub(crate) use self::there::{resource, revision_of};
 pub(crate) use self::told::{CONDITION, standing};
 use self::told::{condition, first_seen};
-pub(crate) use self::users::UserSecret;
-use super::gather::{self, is_anothers};
+use super::gather::{self, UserSecret, is_anothers};
 use super::host::Host;
 use super::kept;
 use super::memory::{Memory, News, hash_of};
 use super::parents::{Named, Parent, ParentKey};
 use super::words;
-use crate::cluster::ObjectView;
 use crate::names;
 use crate::plugin::Plugin;
 use crate::sandbox::model::GeneratedSecret;
@@ -48,11 +46,12 @@ pub(crate) async fn keep(
     key: &ParentKey,
     parent: &Parent,
     plugin: &Plugin,
+    users: &[UserSecret],
     secrets: &[GeneratedSecret],
     memory: &mut Memory,
 ) -> Result<Kept, SecretError> {
-    let users: Vec<UserSecret> =
-        named_by(plugin, parent).into_iter().filter(|user| secrets.iter().all(|own| own.name != user.name)).collect();
+    let is_users = |user: &&UserSecret| secrets.iter().all(|own| own.name != user.name);
+    let users: Vec<&UserSecret> = users.iter().filter(is_users).collect();
     // Whoever changes the object may have changed its Secrets before.
     let seen = hash_of(&parent.guest);
     memory.secrets_unread |= memory.secrets_of != seen;
@@ -84,17 +83,6 @@ pub(crate) fn named(name: &str) -> Named {
 
 pub(crate) fn is_secret(child: &Named) -> bool {
     child.api_version == "v1" && child.kind == "Secret"
-}
-
-/// The Secrets that the object itself names, where the grant lets it.
-pub(crate) fn named_by(plugin: &Plugin, parent: &Parent) -> Vec<UserSecret> {
-    if plugin.grant.user_secrets.is_empty() {
-        return Vec::new();
-    }
-    let Ok(object) = ObjectView::parse(&parent.guest) else { return Vec::new() };
-    let name = |path: &String| object.text_at(path).filter(|name| !name.is_empty()).map(|name| name.into_owned());
-    let granted = plugin.grant.user_secrets.iter().map(|granted| &granted.path);
-    granted.filter_map(|path| Some(UserSecret { path: path.clone(), name: name(path)? })).collect()
 }
 
 /// Its revision.
@@ -219,7 +207,7 @@ async fn make(
 async fn own_by_users(
     host: &Host,
     parent: &Parent,
-    users: &[UserSecret],
+    users: &[&UserSecret],
     memory: &mut Memory,
 ) -> Result<(), SecretError> {
     let known = memory.first_seen.get_or_insert_with(|| first_seen(parent)).clone();

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::children::Child;
@@ -13,8 +15,7 @@ use super::outcome::{Finalizing, Outcome};
 use super::parents::{Named, Parent, ParentKey};
 use super::retry::Retry;
 use super::secrets;
-use crate::clock;
-use crate::clock::Instant;
+use crate::clock::{self, Instant};
 use crate::cluster::{ApiError, Resource};
 use crate::limits::{CONDITION_MESSAGE_BYTES, STATUS_SETTLE};
 use crate::names;
@@ -38,6 +39,16 @@ pub(crate) enum Written {
     Gone,
 }
 
+/// What is sent. The status is put into words once.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    metadata: Value,
+    status: &'a RawValue,
+}
+
 pub(crate) async fn write(
     host: &Host,
     key: &ParentKey,
@@ -54,7 +65,8 @@ pub(crate) async fn write(
     let children = host.children.of(&parent.id.uid);
     let mut desired = desired(parent, &there, outcome, &children, host.kinds.names(), credentials);
     rendered_request(parent, &there, memory, &mut desired);
-    let sent = hash_of(&serde_json::to_string(&desired).unwrap_or_default());
+    let words = serde_json::value::to_raw_value(&desired).unwrap_or_default();
+    let sent = hash_of(&words.get());
     // As the server answered to the same words last time: it may prune fields.
     let same_words = memory.report.status == Some((sent, hash_of(&parent.status)));
     let other_words = memory.report.status.is_some_and(|(last, _)| last != sent);
@@ -65,11 +77,8 @@ pub(crate) async fn write(
     if let Some(until) = held(&there, &desired, memory, outcome) {
         return Ok(Written::Held(until));
     }
-    let body = json!({
-        "apiVersion": resource.api_version(), "kind": resource.kind,
-        "metadata": {"name": parent.id.name, "namespace": parent.id.namespace, "uid": parent.id.uid},
-        "status": desired,
-    });
+    let metadata = json!({"name": parent.id.name, "namespace": parent.id.namespace, "uid": parent.id.uid});
+    let body = Body { api_version: &resource.api_version(), kind: &resource.kind, metadata, status: &words };
     let body = serde_json::to_vec(&body).unwrap_or_default();
     let (namespace, name) = (Some(parent.id.namespace.as_str()), &parent.id.name);
     let answer = match host.api.apply(resource, Some("status"), namespace, name, names::FIELD_MANAGER, body).await {
@@ -190,9 +199,9 @@ fn desired(
     let mut listed: Vec<Named> = match outcome {
         Outcome::Applied(applied) => applied.children().to_vec(),
         Outcome::Waiting(stop) | Outcome::Stopped(stop) => {
-            stop.children.iter().cloned().chain(parent.recorded()).collect()
+            stop.children.iter().chain(parent.recorded()).cloned().collect()
         }
-        Outcome::Paused(_) => parent.recorded(),
+        Outcome::Paused(_) => parent.recorded().to_vec(),
         Outcome::Finalizing(finalizing) => finalizing.children.clone(),
     };
     listed.sort();
@@ -262,7 +271,6 @@ fn judge(outcome: &Outcome, children: &[Arc<Child>], kinds: &[String]) -> [Condi
     }
 }
 
-/// The first child that is not ready: its reason, and its name and words.
 /// The first child that says something: that it cannot be used, or (`usable`) only what goes on in it.
 fn unready(children: &[Arc<Child>], kinds: &[String], usable: bool) -> Option<(String, String)> {
     children.iter().find_map(|child| {

@@ -6,7 +6,7 @@
 //! own `creationTimestamp`, so that one which dies and comes again and again
 //! replaces no faster than that.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,10 +125,10 @@ impl Tries {
     }
 
     /// Of these children only.
-    pub(crate) fn retain(&mut self, ids: &HashSet<&ChildId>) {
-        self.refused.retain(|id, _| ids.contains(id));
-        self.replaced.retain(|id, _| ids.contains(id));
-        self.fights.retain(|id| ids.contains(id));
+    pub(crate) fn retain(&mut self, keep: impl Fn(&ChildId) -> bool) {
+        self.refused.retain(|id, _| keep(id));
+        self.replaced.retain(|id, _| keep(id));
+        self.fights.retain(keep);
     }
 }
 

@@ -22,8 +22,7 @@ pub(crate) async fn walk(
         return finalize::finalize(host, key, parent, memory, outcome).await;
     }
     if parent.paused {
-        pause::pause(host, key, parent, memory, outcome).await;
-        return Next::Rest;
+        return pause::pause(host, key, parent, memory, outcome).await;
     }
     pause::resumed(parent, memory);
     match steps(host, key, parent, memory, outcome).await {
@@ -47,7 +46,7 @@ async fn steps(
     let plugin = match dispatch::dispatch(&host.registry, host.group_of(key), parent) {
         Ok(plugin) => plugin,
         Err(error) => {
-            if error.is_nobodys() && !host.registry.hides_claims() {
+            if error.is_nobodys(&host.registry) {
                 finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
             }
             return Err(error.into());
@@ -73,7 +72,7 @@ async fn steps(
     if finalizes {
         finalizer::put_on(host, key, parent).await.map_err(WalkError::Finalizer)?;
     }
-    let kept = secrets::keep(host, key, parent, &plugin, &parts.secrets, memory).await?;
+    let kept = secrets::keep(host, key, parent, &plugin, &gathered.user_secrets, &parts.secrets, memory).await?;
     memory.made.extend(kept.made);
     memory.report.news.extend(news::taken(&kept.found, &kept.adopted));
     if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {

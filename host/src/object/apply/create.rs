@@ -102,9 +102,7 @@ async fn judge(
         && parent.words.say(names::ADOPT_ANNOTATION, &words::child(&child.resource().kind, &child.id().name));
     if record.is_some() || adopted {
         // The record may name an object of which this host has not heard yet.
-        if !host.is_there(key, parent).await.map_err(|error| refused(child, error))? {
-            return Err(ApplyError::ParentGone);
-        }
+        still_stands(host, key, parent, child).await?;
         let larger = there.text_at(data::REQUESTED_STORAGE);
         let larger = larger.as_deref().and_then(|larger| Some((larger, child.asks_for_less_than(larger)?)));
         if let Some((larger, wanted)) = larger {

@@ -4,15 +4,9 @@
 use super::error::SecretError;
 use super::there::read;
 use crate::check;
+use crate::object::gather::UserSecret;
 use crate::object::host::Host;
 use crate::object::parents::Parent;
-
-/// One that an object names.
-pub(crate) struct UserSecret {
-    /// JSON pointer into the parent.
-    pub path: String,
-    pub name: String,
-}
 
 /// Its revision.
 pub(crate) async fn look(host: &Host, parent: &Parent, secret: &UserSecret) -> Result<String, SecretError> {
