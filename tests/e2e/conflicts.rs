@@ -32,7 +32,7 @@ pub(crate) async fn case_04_what_is_not_ours_is_left_alone(case: Case) -> Outcom
     for (name, kind, owners) in &rows {
         let conflict = |d: &Object| d.is_not("Ready", "NameConflict");
         let database = case.wait(DATABASE, name, "in conflict", conflict).await?;
-        let message = database.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+        let message = database.message("Ready");
         let owner = if owners.as_array().is_some_and(Vec::is_empty) { "" } else { "ConfigMap other" };
         ensure!(message.contains(&format!("{kind} {name}")) && message.contains(owner), "{message}");
         // The other child stands, and is listed.
@@ -68,7 +68,7 @@ pub(crate) async fn case_04_a_secret_that_is_not_ours_is_left_alone(case: Case) 
     case.apply_database("a", "mysql").await?;
     let conflict = |database: &Object| database.is_not("Ready", "NameConflict");
     let database = case.wait(DATABASE, "a", "in conflict", conflict).await?;
-    let message = database.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+    let message = database.message("Ready");
     ensure!(message.contains("Secret a-credentials"), "{message}");
     let same = async || Ok(case.get(SECRET, "a-credentials").await?.version() == before.version());
     case.throughout("the Secret stays as it was", seconds(4), same).await?;

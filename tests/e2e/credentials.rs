@@ -61,10 +61,6 @@ async fn data(case: &Case, name: &str) -> anyhow::Result<Value> {
     Ok(case.get(SECRET, name).await?.at("/data").clone())
 }
 
-fn message(database: &Object, kind: &str) -> String {
-    database.condition(kind).map(|condition| condition.message).unwrap_or_default()
-}
-
 pub(crate) async fn case_42_a_password_is_made_once_and_an_edit_is_told(case: Case) -> Outcome {
     let host = host(&case).await?;
     let mut script = generated(true);
@@ -91,7 +87,7 @@ pub(crate) async fn case_42_a_password_is_made_once_and_an_edit_is_told(case: Ca
     let edited = data(&case, NAME).await?;
     touch(&case).await?;
     let told = case.wait(DATABASE, "a", "told", |d| d.is("CredentialsChanged")).await?;
-    let words = message(&told, "CredentialsChanged");
+    let words = told.message("CredentialsChanged");
     ensure!(words.contains("Secret a-credentials") && words.contains("inside the data"), "{words}");
     ensure!(!words.to_lowercase().contains("rotat"), "{words}");
     let rolled = |now: &Object| now.annotation("revision") != pod.annotation("revision");
@@ -182,7 +178,7 @@ pub(crate) async fn a_lost_password_is_told_while_there_is_data(case: Case) -> O
     case.delete(SECRET, NAME).await?;
     touch(&case).await?;
     let told = case.wait(DATABASE, "a", "told", lost).await?;
-    let words = message(&told, "Ready");
+    let words = told.message("Ready");
     for part in ["Secret a-credentials", "password", "PersistentVolumeClaim a-data", "keelson.dev/new-credentials"] {
         ensure!(words.contains(part), "no {part:?} in {words}");
     }
@@ -192,7 +188,7 @@ pub(crate) async fn a_lost_password_is_told_while_there_is_data(case: Case) -> O
     case.apply(&bare.to_string()).await?;
     let conflict =
         case.wait_for(seconds(35), DATABASE, "a", "in conflict", |d| d.is_not("Ready", "NameConflict")).await?;
-    ensure!(message(&conflict, "Ready").contains("keelson.dev/adopt"), "{}", message(&conflict, "Ready"));
+    ensure!(conflict.message("Ready").contains("keelson.dev/adopt"), "{}", conflict.message("Ready"));
     says(&case, "keelson.dev/adopt", "Secret/a-credentials").await?;
     case.wait(DATABASE, "a", "healed", applied).await?;
     let adopted = case.get(SECRET, NAME).await?;
@@ -203,7 +199,7 @@ pub(crate) async fn a_lost_password_is_told_while_there_is_data(case: Case) -> O
     case.patch(SECRET, NAME, &json!({"data": {"password": null, "other": "eA=="}})).await?;
     touch(&case).await?;
     let told = case.wait(DATABASE, "a", "told", lost).await?;
-    ensure!(message(&told, "Ready").contains("of Secret a-credentials key password"), "{}", message(&told, "Ready"));
+    ensure!(told.message("Ready").contains("of Secret a-credentials key password"), "{}", told.message("Ready"));
     case.patch(SECRET, NAME, &json!({"data": {"password": before["password"], "other": null}})).await?;
     case.wait_for(seconds(35), DATABASE, "a", "healed", applied).await?;
     host.kill()?;
@@ -252,7 +248,7 @@ pub(crate) async fn a_users_own_secret_is_used_and_never_written_to(case: Case) 
     case.apply(&database.to_string()).await?;
     let missing = |d: &Object| d.is_not("Ready", "SecretMissing");
     let told = case.wait(DATABASE, "a", "told", missing).await?;
-    ensure!(message(&told, "Ready").contains("Secret mine"), "{}", message(&told, "Ready"));
+    ensure!(told.message("Ready").contains("Secret mine"), "{}", told.message("Ready"));
     ensure!(case.find(POD, "a").await?.is_none());
     let secret =
         case.apply("{apiVersion: v1, kind: Secret, metadata: {name: mine}, stringData: {password: x}}").await?;
@@ -272,7 +268,7 @@ pub(crate) async fn a_users_own_secret_is_used_and_never_written_to(case: Case) 
     let rolled = |now: &Object| now.annotation("revision").is_some_and(|revision| revision != first);
     let now = case.wait(POD, "a", "told the new revision", rolled).await?;
     let revision = now.annotation("revision").unwrap_or_default();
-    ensure!(message(&told, "CredentialsChanged").contains(revision), "{}", message(&told, "CredentialsChanged"));
+    ensure!(told.message("CredentialsChanged").contains(revision), "{}", told.message("CredentialsChanged"));
     says(&case, "keelson.dev/acknowledged-credentials", revision).await?;
     case.wait(DATABASE, "a", "acknowledged", unchanged).await?;
     case.quiet(seconds(2)).await?;
@@ -291,7 +287,7 @@ pub(crate) async fn a_users_own_secret_is_used_and_never_written_to(case: Case) 
     database["metadata"]["annotations"]["keelson.test/script"] = script("other", false).to_string().into();
     case.apply(&database.to_string()).await?;
     let refused = case.wait(DATABASE, "a", "refused", |d| d.is_not("Ready", "InvalidChild")).await?;
-    ensure!(message(&refused, "Ready").contains("other"), "{}", message(&refused, "Ready"));
+    ensure!(refused.message("Ready").contains("other"), "{}", refused.message("Ready"));
     let token = "{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token,
         metadata: {name: token, annotations: {kubernetes.io/service-account.name: default}}}";
     case.apply(token).await?;
@@ -299,24 +295,14 @@ pub(crate) async fn a_users_own_secret_is_used_and_never_written_to(case: Case) 
     database["metadata"]["annotations"][OWN] = "token".into();
     case.apply(&database.to_string()).await?;
     let refused = case.wait(DATABASE, "a", "refused", |d| d.is_not("Ready", "InvalidSpec")).await?;
-    ensure!(message(&refused, "Ready").contains("service-account-token"), "{}", message(&refused, "Ready"));
+    ensure!(refused.message("Ready").contains("service-account-token"), "{}", refused.message("Ready"));
     drop(host);
     Ok(())
 }
 
 /// Where the grant lets Secrets be watched, nobody has to touch the object.
 pub(crate) async fn a_watched_secret_is_noticed_at_once(case: Case) -> Outcome {
-    let role = "apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: more}
-rules: [{apiGroups: [''], resources: [secrets], verbs: [list, watch]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: more}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: more}
-subjects: [{kind: ServiceAccount, name: keelson, namespace: keelson-system}]";
-    case.apply(role).await?;
+    case.also_may("[{apiGroups: [''], resources: [secrets], verbs: [list, watch]}]").await?;
     let grant = json!({"grant": {"watchSecrets": [case.namespace, "elsewhere"]}});
     let probe = Probe::new("probe", "mongo").children(&[POD, SERVICE, SECRET, CLAIM]).spec(&grant);
     let host = case.host().plugins(&case.probes(&[probe])?).start().await?;

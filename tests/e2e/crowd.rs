@@ -104,7 +104,7 @@ pub(crate) async fn case_81_the_last_node_port_is_told_and_heals(case: Case) -> 
     case.apply_database("b", "mongo").await?;
     let told = |database: &Object| database.is_not("Ready", "PortsExhausted");
     let database = case.wait(DATABASE, "b", "told", told).await?;
-    let message = database.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+    let message = database.message("Ready");
     ensure!(message.contains("range is full") && message.contains("Pod b"), "{message}");
     case.get(POD, "b").await?;
     // Not a fault of the server: no more asked than the back-off of what the environment blocks.

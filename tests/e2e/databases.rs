@@ -62,7 +62,7 @@ pub(crate) async fn a_node_port_of_ones_choice_may_be_taken(case: Case) -> Outco
     let port = first.at("/status/nodePort").clone();
     case.apply(&database("b", &json!({"type": "mysql", "service": {"nodePort": port}}))).await?;
     let told = case.wait(DATABASE, "b", "told", |database| database.is_not("Ready", "PortConflict")).await?;
-    let message = told.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+    let message = told.message("Ready");
     ensure!(message.contains("Service b") && message.contains("provided port is already allocated"), "{message}");
     case.wait(POD, "b", "running all the same", |pod| pod.is("Ready")).await?;
     ensure!(case.events("b").await?.iter().filter(|event| event.text("/reason") == "PortConflict").count() <= 1);

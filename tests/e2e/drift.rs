@@ -1,6 +1,6 @@
 //! What others change of what is ours, and those who do it again and again.
 
-use crate::strategies::{CONFIG_MAP, may_also, message, refused};
+use crate::strategies::{may_also, refused};
 use keelson_tests::{prelude::*, probe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -101,7 +101,7 @@ pub(crate) async fn two_writers_that_fight_are_told(case: Case) -> Outcome {
     let other = Other::labels(&case, json!({"app": "theirs"}), |service| service.label("app") == Some("theirs"));
     let told = |database: &Object| database.is_not("Ready", "FieldConflict");
     let database = case.wait(DATABASE, "a", "told", told).await?;
-    let words = message(&database);
+    let words = database.message("Ready");
     for word in ["Service a", "/metadata/labels/app", "other-controller"] {
         ensure!(words.contains(word), "{word}: {words}");
     }
@@ -159,7 +159,7 @@ pub(crate) async fn a_fight_about_a_list_is_told(case: Case) -> Outcome {
     let told = |database: &Object| database.is_not("Ready", "FieldConflict");
     let database = case.wait(DATABASE, "a", "told", told).await?;
     ensure!(
-        message(&database).contains("/spec/ports") && message(&database).contains("other-controller"),
+        database.message("Ready").contains("/spec/ports") && database.message("Ready").contains("other-controller"),
         "{database}"
     );
     let count = || anyhow::Ok(Calls(case.writes()?.0.split_off(before)).resource("services").len());

@@ -1,6 +1,6 @@
 //! Pods that end: replaced where nothing else will help, waited for where something may, and always told.
 
-use crate::strategies::{deletes, message, milliseconds, refused};
+use crate::strategies::{deletes, milliseconds, refused};
 use keelson_tests::{prelude::*, probe};
 
 fn ended(phase: &str, reason: &str, words: &str) -> Value {
@@ -32,7 +32,7 @@ pub(crate) async fn pods_that_ended_are_replaced_with_back_off(case: Case) -> Ou
     ] {
         case.patch(POD, "a/status", &ended(phase, reason, words)).await?;
         let database = case.wait(DATABASE, "a", told, |database| database.is_not("Ready", told)).await?;
-        ensure!(message(&database).contains("Pod a") && message(&database).contains(words), "{database}");
+        ensure!(database.message("Ready").contains("Pod a") && database.message("Ready").contains(words), "{database}");
         ensure!(database.is("Progressing") && database.is_not("Degraded", "AsExpected"), "{database}");
         let next = pod_that_runs(&case, pod.uid()).await?;
         ensure!(next.owner() == database.uid());
@@ -79,8 +79,9 @@ pub(crate) async fn pods_that_may_come_right_are_waited_for(case: Case) -> Outco
     // A node that does not answer keeps what it was told to end: nothing is made beside it.
     case.patch(POD, "a", &json!({"metadata": {"finalizers": ["keelson.test/kubelet"]}})).await?;
     case.delete(POD, "a").await?;
-    let told =
-        |database: &Object| database.is_not("Ready", "WaitingForDeletion") && message(database).contains("NodeLost");
+    let told = |database: &Object| {
+        database.is_not("Ready", "WaitingForDeletion") && database.message("Ready").contains("NodeLost")
+    };
     case.wait(DATABASE, "a", "told", told).await?;
     case.throughout("it is waited for", seconds(4), async || Ok(case.get(POD, "a").await?.uid() == pod.uid())).await?;
     case.patch(POD, "a", &json!({"metadata": {"finalizers": null}})).await?;
@@ -109,7 +110,7 @@ pub(crate) async fn pods_that_were_to_end_are_kept(case: Case) -> Outcome {
     case.wait(DATABASE, "a", "done", |database| database.is("Ready")).await?;
     case.patch(POD, "a/status", &ended("Failed", "", "exit code 3")).await?;
     let told = case.wait(DATABASE, "a", "told", |database| database.is_not("Ready", "Failed")).await?;
-    ensure!(message(&told).contains("exit code 3"), "{told}");
+    ensure!(told.message("Ready").contains("exit code 3"), "{told}");
     case.quiet(seconds(6)).await?;
     ensure!(case.get(POD, "a").await?.uid() == pod.uid() && deletes(&case, POD)?.is_empty());
     // The node's fault is another thing: it has not had its run.

@@ -1,5 +1,6 @@
 //! Plugins that finalize: what a deleted object waits for, and how it goes nevertheless.
 
+use crate::storage;
 use http::Method;
 use keelson_tests::{prelude::*, probe};
 
@@ -8,24 +9,12 @@ const FORCE: &str = "keelson.dev/force-finalize";
 
 /// What a finalizing plugin's ClusterRole gives beside the usual: `patch` on its kind, and here Jobs and Deployments.
 pub(crate) async fn rights(case: &Case) -> Outcome {
-    case.apply(
-        "apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: finalizes}
-rules:
+    case.also_may(
+        "
 - {apiGroups: [zalando.org], resources: [databases], verbs: [patch]}
 - {apiGroups: [batch], resources: [jobs], verbs: [get, list, watch, create, patch, delete]}
 - {apiGroups: [apps], resources: [deployments], verbs: [get, list, watch, create, patch, delete]}",
     )
-    .await?;
-    let (namespace, name) = HOST_ACCOUNT;
-    case.apply(&format!(
-        "apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {{name: finalizes}}
-roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: finalizes}}
-subjects: [{{kind: ServiceAccount, namespace: {namespace}, name: {name}}}]"
-    ))
     .await?;
     may_patch(case).await
 }
@@ -136,7 +125,7 @@ pub(crate) async fn case_46_a_finalization_that_is_cut_short_is_completed(case: 
     let dump = case.wait(JOB, "a-dump", "there", |job| job.owner() == database.uid()).await?;
     let waits = |d: &Object| d.is_not("Ready", "Dumping") && d.is("Progressing") && d.going();
     let waiting = case.wait(DATABASE, "a", "waiting for the dump", waits).await?;
-    let message = waiting.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+    let message = waiting.message("Ready");
     ensure!(message == "its data is being dumped" && waiting.is_not("Degraded", "AsExpected"), "{waiting}");
     ensure!(waiting.at("/status/children").to_string().contains("a-dump"), "{waiting}");
     told(&case, "a", "Finalizing").await?;
@@ -213,7 +202,7 @@ pub(crate) async fn a_finalization_that_fails_holds_until_it_is_forced(case: Cas
         let pod = case.get(POD, name).await?;
         case.delete(DATABASE, name).await?;
         let database = case.wait(DATABASE, name, reason, |database| database.is_not("Ready", reason)).await?;
-        let message = database.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+        let message = database.message("Ready");
         ensure!(message.contains(&format!("{FORCE}=true")), "{message}");
         told(&case, name, reason).await?;
         ensure!(case.get(POD, name).await?.uid() == pod.uid(), "its children are untouched");
@@ -253,7 +242,7 @@ pub(crate) async fn a_finalization_that_takes_too_long_is_told_or_given_up(case:
         case.wait(DATABASE, name, "waiting", |database| database.is_not("Ready", "Dumping")).await?;
         let late = |database: &Object| database.is_not("Ready", "FinalizeTimeout") && database.is("Degraded");
         let late = case.wait(DATABASE, name, "late", late).await?;
-        let message = late.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+        let message = late.message("Ready");
         ensure!(message.contains("for ever") && message.contains(FORCE) && message.contains("3 s"), "{message}");
         told(&case, name, "FinalizeTimeout").await?;
     }
@@ -325,7 +314,7 @@ pub(crate) async fn without_the_right_to_hold_an_object_nothing_is_made_for_it(c
     case.until("the right to be named", seconds(20), async || Ok(!lacks().is_empty())).await?;
     case.apply_database("a", "mongo").await?;
     let refused = case.wait(DATABASE, "a", "forbidden", |database| database.is_not("Ready", "Forbidden")).await?;
-    let message = refused.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+    let message = refused.message("Ready");
     ensure!(message.contains(FINALIZER) && message.contains("databases"), "{message}");
     ensure!(case.versions().await?.is_empty(), "{:?}", case.versions().await?);
     // It was never held, so it goes.
@@ -352,4 +341,84 @@ pub(crate) async fn case_70_a_plugin_exports_only_the_hooks_that_it_needs(case: 
         case.wait_gone(DATABASE, name).await?;
     }
     Ok(())
+}
+
+/// Data that the finalization itself renders is not left out, whatever the object's owner has said of what is.
+pub(crate) async fn a_finalization_keeps_the_data_that_it_renders(case: Case) -> Outcome {
+    rights(&case).await?;
+    let script = storage::script("4.0", "line");
+    let kept = script.pointer("/children/2").context("the claim of the script")?;
+    let held = json!({"script": {"children": [kept]}, "waiting": {"reason": "Dumping", "message": "for ever"}});
+    let kinds = [JOB, POD, SERVICE, SECRET, CLAIM];
+    let folder = case.probes(&[plugin().children(&kinds).script(&script)])?;
+    let _host = case.host().plugins(&folder).start().await?;
+    let words = json!({probe::FINALIZE: held.to_string(), "keelson.dev/delete-data": "PersistentVolumeClaim/a-data"});
+    let database = json!({"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": {"type": "mongo"},
+        "metadata": {"name": "a", "annotations": words}});
+    case.apply(&database.to_string()).await?;
+    let claim = case.wait(CLAIM, "a-data", "there", |_| true).await?;
+    case.wait(DATABASE, "a", "listed", |d| d.at("/status/children").to_string().contains("a-data")).await?;
+    case.delete(DATABASE, "a").await?;
+    let waiting = case.wait(DATABASE, "a", "waiting", |database| database.is_not("Ready", "Dumping")).await?;
+    ensure!(waiting.at("/status/children").to_string().contains("a-data"), "{waiting}");
+    case.wait_gone(POD, "a").await?;
+    let same =
+        async || Ok(case.find(CLAIM, "a-data").await?.is_some_and(|now| now.uid() == claim.uid() && !now.going()));
+    case.throughout("the claim stands", seconds(4), same).await?;
+    case.patch(DATABASE, "a", &json!({"metadata": {"annotations": {FORCE: "true"}}})).await?;
+    case.wait_gone(DATABASE, "a").await?;
+    case.throughout("it outlives its Database", seconds(4), same).await
+}
+
+/// What an orphaning delete has cut loose stays loose, a password too.
+pub(crate) async fn an_orphaned_password_is_not_owned_again(case: Case) -> Outcome {
+    rights(&case).await?;
+    let secrets = json!([{"name": "{name}-credentials", "key": "password"}]);
+    let script = json!({"children": [probe::service()], "secrets": secrets});
+    let kinds = [JOB, POD, SERVICE, SECRET];
+    let folder = case.probes(&[plugin().children(&kinds).script(&script)])?;
+    let _host = case.host().plugins(&folder).start().await?;
+    let reads = json!({"script": {"secrets": secrets}, "waiting": {"reason": "Dumping", "message": "for ever"}});
+    database(&case, "a", &reads).await?;
+    let password = case.get(SECRET, "a-credentials").await?;
+    case.delete_with(DATABASE, "a", "Orphan").await?;
+    case.wait(DATABASE, "a", "finalizing", |database| database.is_not("Ready", "Dumping")).await?;
+    let loose = async || {
+        let now = case.get(SECRET, "a-credentials").await?;
+        Ok(now.uid() == password.uid() && now.owner().is_empty() && now.at("/data") == password.at("/data"))
+    };
+    case.throughout("it is nobody's while the object is finalized", seconds(4), loose).await?;
+    case.patch(DATABASE, "a", &json!({"metadata": {"annotations": {FORCE: "true"}}})).await?;
+    case.wait_gone(DATABASE, "a").await?;
+    case.throughout("it stays when the object has gone", seconds(6), loose).await
+}
+
+/// Nobody knows what a plugin would serve whose document cannot be read: what it has promised is kept.
+pub(crate) async fn a_document_that_cannot_be_read_takes_no_finalizer_off(case: Case) -> Outcome {
+    rights(&case).await?;
+    let forever = json!({"script": {}, "waiting": {"reason": "Dumping", "message": "for ever"}});
+    let folder = case.probes(&[plugin(), Probe::new("other", "mysql").script(&usual())])?;
+    let mut host = case.host().plugins(&folder).start().await?;
+    for name in ["stands", "goes"] {
+        database(&case, name, &forever).await?;
+    }
+    case.delete(DATABASE, "goes").await?;
+    case.wait(DATABASE, "goes", "waiting", |database| database.is_not("Ready", "Dumping")).await?;
+    host.kill()?;
+    let document = std::fs::read(folder.join("probe.yaml"))?;
+    std::fs::write(folder.join("probe.yaml"), "{apiVersion: keelson.dev/v1alpha1, spec: [")?;
+    let mut host = case.host().plugins(&folder).start().await?;
+    for name in ["stands", "goes"] {
+        case.wait(DATABASE, name, "told", |database| database.is_not("Ready", "NoPlugin")).await?;
+    }
+    let held = async || {
+        Ok(finalizers(&case.get(DATABASE, "stands").await?) == [FINALIZER]
+            && case.find(DATABASE, "goes").await?.is_some_and(|database| finalizers(&database) == [FINALIZER]))
+    };
+    case.throughout("both are held", seconds(4), held).await?;
+    host.kill()?;
+    std::fs::write(folder.join("probe.yaml"), document)?;
+    let _host = case.host().plugins(&folder).start().await?;
+    case.wait(DATABASE, "stands", "Ready again", |database| database.is("Ready")).await?;
+    case.wait(DATABASE, "goes", "waiting as before", |database| database.is_not("Ready", "Dumping")).await.map(drop)
 }

@@ -24,7 +24,7 @@ pub(crate) async fn case_05_children_beyond_the_namespace_are_refused(case: Case
     for (name, _, [child, path, rule]) in &rows {
         let refused = |database: &Object| database.is_not("Ready", "InvalidChild");
         let database = case.wait(DATABASE, name, "refused", refused).await?;
-        let message = database.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+        let message = database.message("Ready");
         for word in ["probe", child, path, &format!("rule {rule}")] {
             ensure!(message.contains(word), "{name}: no {word:?} in {message:?}");
         }

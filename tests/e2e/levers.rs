@@ -10,10 +10,6 @@ fn pause(yes: bool) -> Value {
     json!({"metadata": {"annotations": {PAUSED: if yes { json!("true") } else { Value::Null }}}})
 }
 
-fn message(database: &Object, condition: &str) -> String {
-    database.condition(condition).map(|condition| condition.message).unwrap_or_default()
-}
-
 fn paused(database: &Object) -> bool {
     database.is("Paused") && database.condition("Ready").is_some_and(|ready| ready.status == "Unknown")
 }
@@ -72,8 +68,8 @@ pub(crate) async fn a_pause_holds_back_writes_and_says_which(case: Case) -> Outc
     case.patch(DATABASE, "a", &pause(true)).await?;
     wait(&case, "Paused", "a").await?;
     let held = case.wait(DATABASE, "a", "paused", paused).await?;
-    ensure!(message(&held, "Paused").contains("nothing is held back"), "{held}");
-    ensure!(message(&held, "Ready").contains("all that stands is ready"), "{held}");
+    ensure!(held.message("Paused").contains("nothing is held back"), "{held}");
+    ensure!(held.message("Ready").contains("all that stands is ready"), "{held}");
     let pod = case.get(POD, "a").await?;
     case.quiet(seconds(2)).await?;
     let writes = case.writes()?.filter(|call| call.resource != "databases" && call.resource != "events").len();
@@ -82,7 +78,7 @@ pub(crate) async fn a_pause_holds_back_writes_and_says_which(case: Case) -> Outc
     case.patch(POD, "a", &json!({"metadata": {"labels": {"app": "mine"}}})).await?;
     case.delete(SERVICE, "a").await?;
     let says = async |words: &[&str]| {
-        let says = |d: &Object| paused(d) && words.iter().all(|word| message(d, "Paused").contains(word));
+        let says = |d: &Object| paused(d) && words.iter().all(|word| d.message("Paused").contains(word));
         case.wait(DATABASE, "a", &format!("to say {words:?}"), says).await
     };
     says(&["Pod a would be changed", "Service a would be made"]).await?;
@@ -191,6 +187,24 @@ pub(crate) async fn a_render_can_be_asked_for(case: Case) -> Outcome {
     ensure!(case.events("a").await?.len() == events, "{:?}", case.events("a").await?);
     case.patch(DATABASE, "a", &json!({"metadata": {"annotations": {REQUESTED: null}}})).await?;
     case.wait(DATABASE, "a", "without", |database| database.at("/status/renderRequestedAt").is_null()).await?;
+    Ok(())
+}
+
+pub(crate) async fn a_plugin_is_asked_again_when_it_wants(case: Case) -> Outcome {
+    let mut again = usual("mongo:4.0");
+    again["lookAgainAfter"] = 5.into();
+    let folder = case.probes(&[Probe::new("probe", "mongo").script(&again)])?;
+    let host = case.host().plugins(&folder).start().await?;
+    case.database("a", "mongo").await?;
+    case.quiet(seconds(1)).await?;
+    let renders = async || anyhow::Ok(host.metrics().await?.sum("keelson_renders_total", &[]));
+    let (before, writes) = (renders().await?, case.writes()?.len());
+    case.until("two more renders", seconds(30), async || Ok(renders().await? >= before + 2.0)).await?;
+    // What happens in between makes it forget nothing.
+    case.patch(POD, "a", &json!({"metadata": {"annotations": {"x": "y"}}})).await?;
+    let before = renders().await?;
+    case.until("one more", seconds(15), async || Ok(renders().await? > before)).await?;
+    ensure!(case.writes()?.len() == writes, "written: {:?}", Calls(case.writes()?.0.split_off(writes)));
     Ok(())
 }
 
@@ -374,7 +388,7 @@ pub(crate) async fn objects_of_plugins_that_all_fail_are_told(case: Case) -> Out
     let host = case.host().plugins(&folder).spawn().await?;
     case.apply_database("a", "mongo").await?;
     let database = case.wait(DATABASE, "a", "told", |database| database.is_not("Ready", "PluginUnavailable")).await?;
-    ensure!(message(&database, "Ready").contains("probe.wasm"), "{database}");
+    ensure!(database.message("Ready").contains("probe.wasm"), "{database}");
     case.until("one Event", seconds(10), async || Ok(case.events("a").await?.len() == 1)).await?;
     // It watches, and yet serves nothing.
     let (status, body) = host.probe("/readyz").await?;

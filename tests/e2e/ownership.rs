@@ -109,7 +109,7 @@ rules:
     let _host = case.host().account(&case.namespace, "weak").start().await?;
     case.apply_database("c", "mongo").await?;
     let refused = case.wait(DATABASE, "c", "forbidden", |database| database.is_not("Ready", "Forbidden")).await?;
-    let message = refused.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+    let message = refused.message("Ready");
     ensure!(message.contains("blockOwnerDeletion") || message.contains("finalizers"), "{message}");
     ensure!(case.find(POD, "c").await?.is_none());
     case.apply(&role("databases/status, databases/finalizers")).await?;

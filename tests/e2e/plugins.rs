@@ -7,10 +7,6 @@ fn good() -> Value {
     json!({"children": [probe::pod(), probe::service()]})
 }
 
-fn ready_message(database: &Object) -> String {
-    database.condition("Ready").map(|ready| ready.message).unwrap_or_default()
-}
-
 pub(crate) async fn case_45_a_trap_stays_with_its_object(case: Case) -> Outcome {
     let folder = case.probes(&[Probe::new("probe", "mongo").script(&good())])?;
     let host = case.host().plugins(&folder).start().await?;
@@ -21,7 +17,7 @@ pub(crate) async fn case_45_a_trap_stays_with_its_object(case: Case) -> Outcome 
     for name in ["bad", "turns"] {
         case.scripted(name, "mongo", &json!({"act": "trap"})).await?;
         let database = case.wait(DATABASE, name, "trapped", |database| database.is_not("Ready", "Trap")).await?;
-        ensure!(ready_message(&database).contains("plugin probe"), "{database}");
+        ensure!(database.message("Ready").contains("plugin probe"), "{database}");
         let said = host.log_lines(&["keelson::guest", "as the script says", &format!("\"name\":\"{name}\"")]);
         ensure!(said.len() == 1, "{name}: {said:?}");
     }
@@ -60,7 +56,7 @@ pub(crate) async fn case_71_a_missing_kind_stalls_only_its_plugin(case: Case) ->
     case.database("a", "mongo").await?;
     case.apply_database("b", "mysql").await?;
     let database = case.wait(DATABASE, "b", "told", |database| database.is_not("Ready", "KindMissing")).await?;
-    ensure!(ready_message(&database).contains("gadgets.example.org"), "{database}");
+    ensure!(database.message("Ready").contains("gadgets.example.org"), "{database}");
     case.delete(POD, "a").await?;
     case.wait_for(seconds(10), DATABASE, "a", "Ready", |database| database.is("Ready")).await?;
     for kind in ["widgets.example.org", "gadgets.example.org"] {
@@ -109,7 +105,7 @@ pub(crate) async fn case_72_a_child_with_an_invalid_name_wedges_nothing(case: Ca
         for name in [name.as_str(), "stands"] {
             case.scripted(name, "mongo", &named(bad)).await?;
             let database = case.wait(DATABASE, name, "refused", |d| d.is_not("Ready", "InvalidChild")).await?;
-            ensure!(ready_message(&database).contains("/metadata/name"), "{bad:?}: {database}");
+            ensure!(database.message("Ready").contains("/metadata/name"), "{bad:?}: {database}");
         }
         ensure!(case.find(POD, &name).await?.is_none(), "{bad:?}: its Pod was made before its Service was refused");
         let recorded = case.get(DATABASE, &name).await?.at("/status/children").clone();
@@ -139,7 +135,7 @@ pub(crate) async fn case_75_four_of_five_plugins_serve(case: Case) -> Outcome {
     }
     case.apply_database("two", "two").await?;
     let database = case.wait(DATABASE, "two", "told", |database| database.is_not("Ready", "PluginUnavailable")).await?;
-    let message = ready_message(&database);
+    let message = database.message("Ready");
     ensure!(message.contains("plugin two") && message.contains("two.wasm"), "{message}");
     case.until("one Event", seconds(10), async || Ok(case.events("two").await?.len() == 1)).await?;
     ensure!(host.log_lines(&["ERROR", "not serving", "two.wasm"]).len() == 1, "{}", host.log());
@@ -165,7 +161,7 @@ pub(crate) async fn case_79_a_loop_outside_of_render_has_the_same_deadline(case:
         let (bad, good) = (format!("{place:?}").to_lowercase(), format!("{place:?}-good").to_lowercase());
         case.apply_database(&bad, "mysql").await?;
         let database = case.wait(DATABASE, &bad, reason, |database| database.is_not("Ready", reason)).await?;
-        let message = ready_message(&database);
+        let message = database.message("Ready");
         ensure!(message.contains("plugin hostile") && message.contains(words), "{place:?}: {message}");
         case.database(&good, "mongo").await?;
         ensure!(case.find(POD, &bad).await?.is_none() && host.log_lines(&["panicked"]).is_empty());

@@ -28,7 +28,7 @@ pub(crate) async fn case_24_an_unschedulable_pod_is_told(case: Case) -> Outcome 
     let _host = case.host().start().await?;
     case.apply_database("a", "mongo").await?;
     let database = case.wait(DATABASE, "a", "unschedulable", |d| d.is_not("Ready", "Unschedulable")).await?;
-    let message = database.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+    let message = database.message("Ready");
     ensure!(message.contains("Pod a") && message.contains("Insufficient cpu"), "{message}");
     ensure!(database.is("Progressing") && database.is_not("Degraded", "AsExpected"), "{database}");
 
@@ -48,7 +48,7 @@ pub(crate) async fn case_24_a_database_is_ready_when_its_pod_is(case: Case) -> O
     let is = async |pod: Value, reason: &str, words: &str| {
         case.patch(POD, "a/status", &pod).await?;
         let database = case.wait(DATABASE, "a", reason, |database| database.is_not("Ready", reason)).await?;
-        let message = database.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+        let message = database.message("Ready");
         ensure!(message.contains("Pod a") && message.contains(words), "{reason}: {message}");
         Ok(())
     };

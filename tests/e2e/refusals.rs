@@ -1,6 +1,5 @@
 //! What the cluster does not let happen: told, the rest applied, and healed when it passes.
 
-use crate::strategies::message;
 use keelson_tests::{prelude::*, probe};
 
 async fn warnings(case: &Case, name: &str) -> anyhow::Result<usize> {
@@ -21,7 +20,7 @@ pub(crate) async fn case_16_a_node_port_that_is_taken(case: Case) -> Outcome {
     case.scripted("a", "mongo", &json!({"children": [service, probe::pod()]})).await?;
     let told = |database: &Object| database.is_not("Ready", "PortConflict");
     let database = case.wait(DATABASE, "a", "told", told).await?;
-    let words = message(&database);
+    let words = database.message("Ready");
     ensure!(words.contains("Service a") && words.contains("provided port is already allocated"), "{words}");
     ensure!(words.contains(&port.to_string()), "{words}");
     // The Pod comes after the Service, and stands nevertheless.
@@ -61,7 +60,10 @@ pub(crate) async fn case_25_a_quota_of_no_pods(case: Case) -> Outcome {
     case.apply_database("a", "mongo").await?;
     let told = |database: &Object| database.is_not("Ready", "QuotaExceeded");
     let database = case.wait(DATABASE, "a", "told", told).await?;
-    ensure!(message(&database).contains("Pod a") && message(&database).contains("exceeded quota: q"), "{database}");
+    ensure!(
+        database.message("Ready").contains("Pod a") && database.message("Ready").contains("exceeded quota: q"),
+        "{database}"
+    );
     case.wait(SERVICE, "a", "there", |service| service.owner() == database.uid()).await?;
     let tries = || -> anyhow::Result<usize> { Ok(case.writes()?.resource("pods").len()) };
     case.throughout("it is told, and tried with growing delay", seconds(12), async || {
@@ -84,7 +86,7 @@ pub(crate) async fn case_26_a_namespace_that_enforces_restricted(case: Case) -> 
     case.apply_database("a", "mongo").await?;
     let told = |database: &Object| database.is_not("Ready", "Forbidden");
     let database = case.wait(DATABASE, "a", "told", told).await?;
-    let words = message(&database);
+    let words = database.message("Ready");
     ensure!(words.contains("violates PodSecurity") && words.contains("allowPrivilegeEscalation"), "{words}");
     case.wait(SERVICE, "a", "there", |service| service.owner() == database.uid()).await?;
     case.throughout("it is told", seconds(6), async || Ok(told(&case.get(DATABASE, "a").await?))).await?;
@@ -125,7 +127,7 @@ spec:
     let _host = case.host().start().await?;
     case.apply_database("a", "mongo").await?;
     let told = case.wait(DATABASE, "a", "told", |database| database.is_not("Ready", "Forbidden")).await?;
-    ensure!(message(&told).contains("no Services here"), "{told}");
+    ensure!(told.message("Ready").contains("no Services here"), "{told}");
     case.wait(POD, "a", "there", |pod| pod.owner() == told.uid()).await?;
     case.cluster.kubectl(&["delete", "validatingadmissionpolicybinding", "keelson-test-denies"]).await?;
     case.wait_for(seconds(40), DATABASE, "a", "healed", |database| database.is("Ready")).await?;

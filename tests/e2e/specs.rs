@@ -32,10 +32,6 @@ pub(crate) async fn create(case: &Case, name: &str, spec: Value) -> anyhow::Resu
     case.cluster.create(DATABASE, &case.namespace, &json!({"metadata": {"name": name}, "spec": spec})).await
 }
 
-fn ready_message(database: &Object) -> String {
-    database.condition("Ready").map(|ready| ready.message).unwrap_or_default()
-}
-
 pub(crate) async fn an_invalid_type_is_refused_at_admission(case: Case) -> Outcome {
     let with =
         |spec: &str| format!("{{apiVersion: zalando.org/v1, kind: Database, metadata: {{name: a}}, spec: {spec}}}");
@@ -97,7 +93,7 @@ pub(crate) async fn case_30_names_that_fit_no_child(case: Case) -> Outcome {
     case.database(&long(50), "mysql").await?;
     for (name, words) in &rows {
         let database = case.wait(DATABASE, name, "refused", |d| d.is_not("Ready", "InvalidName")).await?;
-        let message = ready_message(&database);
+        let message = database.message("Ready");
         ensure!(message.contains("Service") && message.contains(words), "{name}: {message}");
         ensure!(
             case.find(POD, name).await?.is_none() && case.find(SERVICE, name).await?.is_none(),
@@ -139,7 +135,7 @@ pub(crate) async fn case_34_a_bad_spec_stops_only_itself(case: Case) -> Outcome 
     case.database("good", "mongo").await?;
     for (name, _, reason, words) in &rows {
         let database = case.wait(DATABASE, name, reason, |database| database.is_not("Ready", reason)).await?;
-        ensure!(ready_message(&database).contains(words), "{name}: {database}");
+        ensure!(database.message("Ready").contains(words), "{name}: {database}");
         ensure!(database.at("/metadata/annotations").is_null(), "{name} has got annotations");
         ensure!(
             case.find(POD, name).await?.is_none() && case.find(SERVICE, name).await?.is_none(),
@@ -179,7 +175,7 @@ pub(crate) async fn case_29_what_is_too_large_is_told(case: Case) -> Outcome {
     for (name, words) in [("spec", "262144"), ("child", "Pod child")] {
         let told = |database: &Object| database.is_not("Ready", "TooLarge");
         let database = case.wait(DATABASE, name, "told", told).await?;
-        let message = database.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+        let message = database.message("Ready");
         ensure!(message.contains(words) && message.len() < 1100, "{message}");
         ensure!(case.find(POD, name).await?.is_none(), "{name} has a Pod");
         ensure!(case.events(name).await?.len() == 1, "{:?}", case.events(name).await?);

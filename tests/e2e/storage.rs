@@ -1,12 +1,13 @@
 //! Data outlives its Database: claims and passwords that are kept, found again, grown, and never lost by an edit.
 
+use crate::strategies::may_also;
 use keelson_tests::prelude::*;
 
 const UID: &str = "keelson.dev/retained-uid";
 
 /// A claim of 1Gi, a password, a Service, and a Pod that mounts the one and takes the other. The Pod's annotation says
 /// which version of the data its rendering was told.
-fn script(version: &str, line: &str) -> Value {
+pub(crate) fn script(version: &str, line: &str) -> Value {
     sized(version, line, "1Gi", "")
 }
 
@@ -29,7 +30,7 @@ fn unretained(mut script: Value) -> Value {
     script
 }
 
-fn claim(size: &str, class: &str) -> Value {
+pub(crate) fn claim(size: &str, class: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "{name}-data"},
         "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": class,
             "resources": {"requests": {"storage": size}}}})
@@ -133,7 +134,7 @@ pub(crate) async fn data_of_another_line_or_plugin_is_refused(case: Case) -> Out
         let before = case.versions().await?;
         case.scripted("a", of, &script).await?;
         let refused = case.wait(DATABASE, "a", "refused", |d| d.is_not("Ready", "DataMismatch")).await?;
-        let message = refused.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+        let message = refused.message("Ready");
         ensure!(message.contains("PersistentVolumeClaim a-data"), "{message}");
         ensure!(words.iter().all(|word| message.contains(word)), "{message}");
         case.throughout("nothing is made", seconds(3), async || Ok(case.versions().await? == before)).await?;
@@ -174,7 +175,7 @@ pub(crate) async fn data_of_a_living_database_is_nobody_elses(case: Case) -> Out
         let before = case.apply(&theirs.to_string()).await?;
         case.scripted(name, "mongo", &script("4.0", "mongo-4")).await?;
         let refused = case.wait(DATABASE, name, "refused", |d| d.is_not("Ready", reason)).await?;
-        let message = refused.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+        let message = refused.message("Ready");
         ensure!(message.contains(&format!("PersistentVolumeClaim {name}-data")), "{message}");
         case.throughout("the claim stays as it was, and no Pod mounts it", seconds(2), async || {
             let claim = case.get(CLAIM, &format!("{name}-data")).await?;
@@ -239,7 +240,7 @@ pub(crate) async fn claims_grow_and_never_shrink(case: Case) -> Outcome {
     case.wait(DATABASE, "a", "Ready", |database| database.is("Ready")).await?;
     case.scripted("a", "mongo", &sized("4.2", "mongo-4", "1.5Gi", &grows)).await?;
     let refused = case.wait(DATABASE, "a", "told", |d| d.is_not("Ready", "StorageShrink")).await?;
-    let message = refused.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+    let message = refused.message("Ready");
     ensure!(message.contains("1536Mi") || message.contains("1.5Gi"), "{message}");
     ensure!(message.contains("2Gi") && message.contains("PersistentVolumeClaim a-data"), "{message}");
     let kept = case.get(CLAIM, "a-data").await?;
@@ -257,7 +258,7 @@ pub(crate) async fn claims_grow_and_never_shrink(case: Case) -> Outcome {
     // A class that does not let it grow, in the server's words.
     case.scripted("b", "mongo", &sized("4.0", "mongo-4", "2Gi", &fixed)).await?;
     let refused = case.wait(DATABASE, "b", "refused", |d| d.is_not("Ready", "Forbidden")).await?;
-    let message = refused.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+    let message = refused.message("Ready");
     ensure!(message.contains("resize"), "{message}");
     ensure!(storage(&case.get(CLAIM, "b-data").await?) == "1Gi");
     // A larger claim that was kept is found again by one who asks for less: it stays as large, and is taken over.
@@ -317,17 +318,7 @@ pub(crate) async fn data_that_is_left_out_stays(case: Case) -> Outcome {
 
 /// A kind that no plugin declares any more is not watched; what was made of it goes by what the status lists.
 pub(crate) async fn a_kind_that_is_declared_no_more_is_pruned(case: Case) -> Outcome {
-    let role = "apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: more}
-rules: [{apiGroups: [''], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: more}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: more}
-subjects: [{kind: ServiceAccount, name: keelson, namespace: keelson-system}]";
-    case.apply(role).await?;
+    may_also(&case, "", "configmaps").await?;
     let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "{name}"}, "data": {"a": "b"}});
     let folder = case.probes(&[Probe::new("probe", "mongo").children(&[SERVICE, CONFIG_MAP])])?;
     let mut host = case.host().plugins(&folder).start().await?;

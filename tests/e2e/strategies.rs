@@ -3,29 +3,12 @@
 use crate::specs;
 use keelson_tests::{prelude::*, probe};
 
-pub(crate) const CONFIG_MAP: Kind = Kind::namespaced("v1", "ConfigMap", "configmaps");
 const STATEFUL_SET: Kind = Kind::namespaced("apps/v1", "StatefulSet", "statefulsets");
 
-/// Rights on more kinds than the plugins' own, for the shipped ServiceAccount in this namespace.
+/// Everything with these kinds, for the shipped ServiceAccount in this namespace.
 pub(crate) async fn may_also(case: &Case, group: &str, resources: &str) -> Outcome {
-    let (namespace, name) = HOST_ACCOUNT;
-    let rights = format!(
-        "apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {{name: more}}
-rules: [{{apiGroups: ['{group}'], resources: [{resources}], verbs: [get, list, watch, create, patch, delete]}}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {{name: more}}
-roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: more}}
-subjects: [{{kind: ServiceAccount, namespace: {namespace}, name: {name}}}]"
-    );
-    case.apply(&rights).await.map(|_| ())
-}
-
-pub(crate) fn message(database: &Object) -> String {
-    database.condition("Ready").map(|ready| ready.message).unwrap_or_default()
+    let verbs = "[get, list, watch, create, patch, delete]";
+    case.also_may(&format!("[{{apiGroups: ['{group}'], resources: [{resources}], verbs: {verbs}}}]")).await
 }
 
 /// Writes that were meant and refused; a dry run asks.
@@ -127,7 +110,10 @@ pub(crate) async fn case_13_what_stays_in_place_is_said(case: Case) -> Outcome {
     let pod = standing(&case, &script(with_env("1"), Some("Recreate"))).await?;
     case.scripted("a", "mongo", &script(with_env("2"), Some("Recreate"))).await?;
     let told = case.wait(DATABASE, "a", "told", |database| database.is_not("Ready", "ImmutableField")).await?;
-    ensure!(message(&told).contains("Pod a") && message(&told).contains("/spec/containers/0/env/0/value"), "{told}");
+    ensure!(
+        told.message("Ready").contains("Pod a") && told.message("Ready").contains("/spec/containers/0/env/0/value"),
+        "{told}"
+    );
     case.quiet(seconds(5)).await?;
     // News of the Pod or the Service is no reason to ask the server again.
     for n in 0..4 {
@@ -153,7 +139,7 @@ pub(crate) async fn on_delete_waits_for_a_person(case: Case) -> Outcome {
     case.scripted("a", "mongo", &script(with_env("2"), Some("OnDelete"))).await?;
     let told = |database: &Object| database.is_not("Ready", "OnDelete") && database.is("Progressing");
     let database = case.wait(DATABASE, "a", "told", told).await?;
-    ensure!(message(&database).contains("Pod a") && message(&database).contains("deletes"), "{database}");
+    ensure!(database.message("Ready").contains("Pod a") && database.message("Ready").contains("deletes"), "{database}");
     ensure!(database.is_not("Degraded", "AsExpected"), "{database}");
     // So it is after a restart.
     let _host = host.restart().await?;
@@ -203,7 +189,7 @@ pub(crate) async fn a_pod_stays_where_its_replacement_would_be_refused(case: Cas
         json!({"env": [{"name": "A", "value": "2"}], "resources": {"requests": {"cpu": "3"}, "limits": {"cpu": "1"}}});
     case.scripted("a", "mongo", &script(pod_with(&wrong), None)).await?;
     let told = case.wait(DATABASE, "a", "told", |database| database.is_not("Ready", "Rejected")).await?;
-    ensure!(message(&told).contains("must be less than or equal to cpu limit"), "{told}");
+    ensure!(told.message("Ready").contains("must be less than or equal to cpu limit"), "{told}");
     case.quiet(seconds(5)).await?;
     ensure!(case.get(POD, "a").await?.uid() == pod.uid() && deletes(&case, POD)?.is_empty());
     case.scripted("a", "mongo", &script(with_env("2"), None)).await?;
@@ -229,7 +215,7 @@ pub(crate) async fn a_stateful_set_is_never_replaced(case: Case) -> Outcome {
     let before = case.get(STATEFUL_SET, "a").await?;
     case.scripted("a", "mongo", &set("b")).await?;
     let told = case.wait(DATABASE, "a", "told", |database| database.is_not("Ready", "ImmutableField")).await?;
-    let words = message(&told);
+    let words = told.message("Ready");
     ensure!(
         words.contains("StatefulSet a") && words.contains("spec.serviceName") && words.contains("holds data"),
         "{words}"

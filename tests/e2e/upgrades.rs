@@ -46,7 +46,7 @@ async fn is_refused(case: &Case, name: &str, version: &str, accepted: &str) -> O
             && database.at("/status/observedGeneration") == database.at("/metadata/generation")
     };
     let database = case.wait(DATABASE, name, "refused", refused).await?;
-    let message = database.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+    let message = database.message("Ready");
     ensure!(message.contains("/spec/version") && message.contains(accepted), "{message}");
     Ok(())
 }
@@ -127,7 +127,7 @@ pub(crate) async fn a_job_that_fails_says_what_to_do(case: Case) -> Outcome {
     let stopped = |database: &Object| database.is_not("Ready", "UpgradeNeedsAction");
     let database = case.wait(DATABASE, "a", "stopped", stopped).await?;
     ensure!(database.is_not("Upgrading", "UpgradeNeedsAction"), "{database}");
-    let message = database.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+    let message = database.message("Ready");
     for words in ["exec a -- mongo --quiet --eval", "setFeatureCompatibilityVersion: \"4.2\"", "delete job a-fcv-4-2"] {
         ensure!(message.contains(words), "{message}");
     }
@@ -257,7 +257,7 @@ pub(crate) async fn kept_data_tells_its_version_to_a_later_database(case: Case) 
     ] {
         case.apply(&database("a", &spec)).await?;
         let told = case.wait(DATABASE, "a", reason, |database| database.is_not("Ready", reason)).await?;
-        let message = told.condition("Ready").map(|ready| ready.message).unwrap_or_default();
+        let message = told.message("Ready");
         ensure!(message.contains(words), "{spec}: {message}");
         ensure!(case.find(POD, "a").await?.is_none() && case.find(SERVICE, "a").await?.is_none(), "half made: {spec}");
         case.delete(DATABASE, "a").await?;

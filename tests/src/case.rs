@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::audit::Calls;
 use crate::cluster::{CASE_LABEL, Cluster};
-use crate::host::{HOST_USER, HostBuilder};
+use crate::host::{HOST_ACCOUNT, HOST_USER, HostBuilder};
 use crate::object::{CLAIM, DATABASE, EVENT, Kind, Object, POD, SECRET, SERVICE};
 use crate::probe::{Probe, SCRIPT};
 use crate::proxy::FaultProxy;
@@ -80,6 +80,24 @@ impl Case {
             std::fs::copy(&file, to.join(file.file_name().unwrap_or_default()))?;
         }
         Ok(to)
+    }
+
+    /// More rights for the shipped ServiceAccount in this namespace: rules of a Role, as a YAML list.
+    pub async fn also_may(&self, rules: &str) -> Outcome {
+        let (namespace, name) = HOST_ACCOUNT;
+        let rights = format!(
+            "apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{name: more}}
+rules: {rules}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{name: more}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: more}}
+subjects: [{{kind: ServiceAccount, namespace: {namespace}, name: {name}}}]"
+        );
+        self.apply(&rights).await.map(drop)
     }
 
     /// A folder of these probes alone.

@@ -3,10 +3,12 @@
 //! `up` gives a cluster that is ready, with what `Options` says installed. It ends when it is dropped, and (by the
 //! script's `--while`) when this process has gone in any other way.
 
+mod programs;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -19,9 +21,11 @@ use kube::core::WatchEvent;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+pub(crate) use self::programs::script;
+use self::programs::{bash, blocking, output};
 use crate::audit::Calls;
 use crate::object::{Kind, NAMESPACE, Object, POD};
-use crate::{Outcome, paths};
+use crate::paths;
 
 pub struct Cluster {
     pub client: kube::Client,
@@ -155,82 +159,6 @@ impl Cluster {
             sleep(Duration::from_millis(50)).await;
         }
         Ok(())
-    }
-
-    /// Those of its programs that have ended by themselves: an API server that restarts takes some with it.
-    pub fn ended(&self) -> Vec<&str> {
-        let alive = |program: &str| {
-            let file = self.run_dir().join(format!("{program}.pid"));
-            let text = std::fs::read_to_string(file).unwrap_or_default();
-            let (pid, at) = text.trim().split_once(' ').unwrap_or_default();
-            pid.parse().is_ok_and(|pid| born(pid).is_ok_and(|born| born == at))
-        };
-        self.commands.keys().map(String::as_str).filter(|program| !alive(program)).collect()
-    }
-
-    /// The process of one of the control plane's programs.
-    pub fn pid(&self, program: &str) -> anyhow::Result<u32> {
-        let file = self.run_dir().join(format!("{program}.pid"));
-        let text = std::fs::read_to_string(&file).with_context(|| format!("no {program} in this control plane"))?;
-        let pid = text.split_whitespace().next().context("an empty pid file")?;
-        Ok(pid.parse()?)
-    }
-
-    /// What ends the control plane ends this process too, should the tests be killed. Returns the file that says so.
-    pub fn adopt(&self, pid: u32) -> anyhow::Result<PathBuf> {
-        let file = self.run_dir().join(format!("host-{pid}.pid"));
-        std::fs::write(&file, format!("{pid} {}\n", born(pid)?))?;
-        Ok(file)
-    }
-
-    /// Sends a signal to one of the control plane's programs (`apiserver`, `kwok`, …): STOP, CONT, KILL.
-    pub fn signal(&self, program: &str, signal: &str) -> anyhow::Result<()> {
-        let pid = self.pid(program)?.to_string();
-        let status = Command::new("kill").args([&format!("-{signal}"), &pid]).status()?;
-        anyhow::ensure!(status.success(), "{program} has ended");
-        Ok(())
-    }
-
-    /// Starts a program of the control plane as it was, after killing it where it runs; of the API server it waits for the
-    /// first answer.
-    pub async fn restart(&self, program: &str) -> Outcome {
-        let _ = self.signal(program, "KILL"); // it may have ended by itself
-        self.start(program).await?;
-        let deadline = Instant::now() + READY;
-        let log = || std::fs::read_to_string(self.run_dir().join("apiserver.log")).unwrap_or_default();
-        let last = || log().lines().rev().take(20).collect::<Vec<_>>().join("\n");
-        let answers = async || {
-            self.send(Method::GET, "/api/v1/namespaces/default", "application/json", &Value::Null).await.is_ok()
-        };
-        while program == "apiserver" && !answers().await {
-            anyhow::ensure!(
-                Instant::now() < deadline,
-                "no answer {READY:?} after its restart; its log, last first:\n{}",
-                last()
-            );
-            // The old one's port may be free only a moment after its end.
-            if self.ended().contains(&program) {
-                self.start(program).await?;
-            }
-            sleep(Duration::from_millis(50)).await;
-        }
-        Ok(())
-    }
-
-    /// Once the old one has ended.
-    async fn start(&self, program: &str) -> Outcome {
-        let command =
-            self.commands.get(program).with_context(|| format!("no {program} in this control plane"))?.clone();
-        let (run, name) = (self.run_dir().to_string_lossy().into_owned(), program.to_owned());
-        let line = "me=tests run=$1 name=$2; shift 2; . tests/control-plane/lib.sh
-            while alive \"$name\"; do sleep 0.02; done
-            start \"$name\" \"$@\"";
-        blocking(move || {
-            let words = ["-c", line, "restart", &run, &name];
-            output(Command::new("bash").args(words).args(command).stdin(Stdio::null()))
-        })
-        .await
-        .map(drop)
     }
 
     /// The shipped kubectl as administrator, in the repository's folder: its standard output.
@@ -376,13 +304,6 @@ pub(crate) fn kubeconfig(server: &str, ca_pem: &[u8], token: &str) -> Value {
     })
 }
 
-/// The start time of a process as /proc has it: with the pid it names one process for good.
-fn born(pid: u32) -> anyhow::Result<String> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let after = stat.rsplit_once(") ").map_or("", |(_, after)| after);
-    after.split(' ').nth(19).map(str::to_owned).context("an odd /proc/PID/stat")
-}
-
 /// The path of a document: plurals and scopes of the kinds that tests use.
 fn path_of(document: &Value, namespace: &str) -> String {
     let object = Object(document.clone());
@@ -403,28 +324,4 @@ fn path_of(document: &Value, namespace: &str) -> String {
     let root = if api.contains('/') { "/apis" } else { "/api" };
     let scope = if wide { String::new() } else { format!("/namespaces/{namespace}") };
     format!("{root}/{api}{scope}/{plural}/{}", object.name())
-}
-
-// === programs ===
-
-/// Runs tests/control-plane/cluster.sh.
-pub(crate) fn script(verb: &str, dir: &Path, args: &[&str]) -> anyhow::Result<String> {
-    let script = paths::repository().join("tests/control-plane/cluster.sh");
-    output(Command::new(script).arg(verb).arg(dir).args(args))
-}
-
-fn bash(line: &str) -> anyhow::Result<String> {
-    output(Command::new("bash").args(["-c", line]))
-}
-
-fn output(command: &mut Command) -> anyhow::Result<String> {
-    let done = command.current_dir(paths::repository()).output().with_context(|| format!("running {command:?}"))?;
-    if !done.status.success() {
-        bail!("{command:?}: {}: {}", done.status, String::from_utf8_lossy(&done.stderr).trim());
-    }
-    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
-}
-
-async fn blocking<T: Send + 'static>(f: impl FnOnce() -> anyhow::Result<T> + Send + 'static) -> anyhow::Result<T> {
-    tokio::task::spawn_blocking(f).await?
 }

@@ -126,6 +126,11 @@ impl Object {
         self.conditions().into_iter().find(|c| c.kind == kind)
     }
 
+    /// The condition's message, empty where there is none.
+    pub fn message(&self, condition: &str) -> String {
+        self.condition(condition).map(|condition| condition.message).unwrap_or_default()
+    }
+
     /// Whether the condition is True, for the spec as it is now.
     pub fn is(&self, kind: &str) -> bool {
         let current = self.at("/metadata/generation").as_i64();
