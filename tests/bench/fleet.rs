@@ -62,7 +62,11 @@ pub(crate) async fn run(setup: &Setup<'_>, count: usize) -> anyhow::Result<Fleet
     // What it still has to say of the repairs is not a later host's.
     rest(&process).await?;
     drop(process);
-    let lists = median((0..STARTS).map(|_| lists(cluster)).collect()).await?;
+    let mut listed = Vec::new();
+    for _ in 0..STARTS {
+        listed.push(lists(cluster).await?);
+    }
+    let lists = middle(listed);
     let ready = starts(setup, Contender::Host, "fleet-host").await?;
     let writes = writes_of_a_start(setup).await?;
     let bare = setup.start(Contender::Peer(Peer::Repair), "fleet-bare").await?;
@@ -193,14 +197,6 @@ struct Page {
 struct PageMetadata {
     #[serde(default, rename = "continue")]
     next: String,
-}
-
-async fn median<F: Future<Output = anyhow::Result<Duration>>>(measures: Vec<F>) -> anyhow::Result<Duration> {
-    let mut times = Vec::new();
-    for measure in measures {
-        times.push(measure.await?);
-    }
-    Ok(middle(times))
 }
 
 fn middle(mut times: Vec<Duration>) -> Duration {
