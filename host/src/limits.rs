@@ -192,6 +192,8 @@ pub const FINALIZER_TRIES: usize = 8;
 pub const REQUEST_CHARS: usize = 128;
 /// Entries of one list in `passed` of a Plugin document.
 pub const PASSED_RULES: usize = 64;
+/// How long plugins that changed wait for the kinds that they need before they serve without them: their objects wait then.
+pub const SWAP_PATIENCE: Duration = Duration::from_secs(10);
 /// Calm after a change of the served namespaces before the kinds are listed anew: many labels come together.
 pub const NAMESPACES_SETTLE: Duration = Duration::from_millis(200);
 /// How long a step between two "not ready" reasons is held back, so that a starting Pod's passing phases cost no write.

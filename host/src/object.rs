@@ -29,6 +29,7 @@ mod refusal;
 mod fight;
 mod tries;
 mod memory;
+mod serving;
 mod host;
 mod again;
 mod watch;

@@ -18,6 +18,8 @@ pub(crate) struct Child {
     pub id: ChildId,
     pub uid: Box<str>,
     pub resource_version: u64,
+    /// The table of kinds that it was reduced by.
+    pub reduced: u64,
     /// creationTimestamp, in seconds since 1970.
     pub created: i64,
     /// The instance label: the UID of the parent that it was made for.
@@ -82,7 +84,7 @@ impl Children {
         let mut inner = self.inner.lock();
         let mut touched = Vec::new();
         if let Some(known) = inner.by_id.get(&child.id) {
-            if known.uid == child.uid && known.resource_version >= child.resource_version {
+            if known.uid == child.uid && known.state() >= child.state() {
                 return touched;
             }
             if known.matters_like(&child) {
@@ -98,10 +100,11 @@ impl Children {
         touched
     }
 
-    /// Whether this state or a later one is known already: mostly our own write, come back as an event.
-    pub(crate) fn knows(&self, id: &ChildId, uid: &str, version: u64) -> bool {
+    /// Whether this state or a later one is known already, in a reduction of this table: mostly our own write, come
+    /// back as an event.
+    pub(crate) fn knows(&self, id: &ChildId, uid: &str, version: u64, reduced: u64) -> bool {
         let inner = self.inner.lock();
-        inner.by_id.get(id).is_some_and(|known| *known.uid == *uid && known.resource_version >= version)
+        inner.by_id.get(id).is_some_and(|known| *known.uid == *uid && known.state() >= (version, reduced))
     }
 
     /// A child has left the watch: deleted, or without our label. Returns the
@@ -162,6 +165,11 @@ impl Child {
         self.owners.iter().any(|owner| **owner == *uid)
     }
 
+    /// How far it is in its life, and in ours.
+    fn state(&self) -> (u64, u64) {
+        (self.resource_version, self.reduced)
+    }
+
     pub(crate) fn record(&self) -> Option<&Record> {
         self.held.as_ref()?.record.as_ref()
     }
@@ -177,6 +185,7 @@ impl Child {
             id,
             uid,
             resource_version: _,
+            reduced: _,
             created: _,
             instance,
             owners,
@@ -248,6 +257,7 @@ mod tests {
             id: ChildId { kind: 0, namespace: "n".into(), name: name.into() },
             uid: uid.into(),
             resource_version: version,
+            reduced: 0,
             created: 0,
             instance: instance.into(),
             owners: vec![instance.into()],

@@ -107,11 +107,12 @@ async fn attempt(
         return Ok(Step::Release { warning: true, reason: "FinalizeForced", note });
     }
     let unheld = |note| Ok(Step::Release { warning: false, reason: "FinalizerRemoved", note });
-    let plugin = match dispatch::dispatch(&host.registry, host.group_of(key), parent) {
+    let registry = host.registry();
+    let plugin = match dispatch::dispatch(&registry, &host.group_of(key), parent) {
         Ok(plugin) if plugin.component.hooks().finalizer => plugin,
         Ok(plugin) => return unheld(format!("plugin {} does not finalize", plugin.name)),
         // The plugin that put it there is not installed any more. One that only fails to load is: that is waited for.
-        Err(error) if error.is_nobodys(&host.registry) => return unheld(error.to_string()),
+        Err(error) if error.is_nobodys(&registry) => return unheld(error.to_string()),
         Err(error) => return Err(error.into()),
     };
     *rule = Some(plugin.finalize);

@@ -30,7 +30,7 @@ async fn write(host: &Host, key: &ParentKey, parent: &Parent, held: bool) -> Res
         |error| Refusal::new(format!("finalizer {} of {} {}", names::FINALIZER, parent.id.kind, parent.id.name), error);
     let missing =
         || ApiError::new("patch the parent", ApiErrorKind::Decode("its kind is not served any more".to_owned()));
-    let kind = host.kinds.parents.get(key.kind).and_then(super::kinds::Kind::resource);
+    let kind = host.resource_of(key);
     let resource = kind.ok_or_else(|| refused(missing()))?;
     let mut fresh = None;
     let mut tries = 0;

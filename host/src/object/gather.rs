@@ -70,9 +70,11 @@ pub(crate) fn gather(host: &Host, plugin: &Plugin, parent: &Parent, memory: &Mem
     }
     let children = standing(host, parent);
     let mut observed = Vec::with_capacity(children.len());
+    let serving = host.serving();
+    let since = serving.since.get(&plugin.name).copied().unwrap_or(0);
     for child_kind in &plugin.manifest.children {
-        let Some((index, kind)) = host.kinds.child(&child_kind.kind) else { continue };
-        match kind.usable(&parent.id.namespace) {
+        let Some((index, kind)) = serving.kinds.child(&child_kind.kind) else { continue };
+        match kind.usable(&parent.id.namespace, since) {
             Ok(true) => {}
             Ok(false) => return Err(GatherError::Unfilled { kind: kind.name() }),
             Err(problem) => return Err(GatherError::Unusable { kind: kind.name(), problem }),

@@ -4,24 +4,32 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch as cell;
 
 use super::children::{ChildId, Children};
-use super::kinds::{Kind, Kinds, State};
+use super::kinds::{Kind, Kinds, Standing, State};
 use super::memory::hash_of;
 use super::namespaces::Namespaces;
 use super::parents::{Parent, ParentKey, Parents};
 use super::queue::{Lane, Queue};
+use super::serving::Serving;
 use super::slots::Slots;
-use crate::cluster::{Api, ApiError, ApiErrorKind, ObjectView};
+use crate::cluster::{Api, ApiError, ApiErrorKind, ObjectView, Resource};
+use crate::limits;
 use crate::metrics::{ControllerMetrics, Metrics, PluginMetrics, QueueMetrics};
 use crate::plugin::Registry;
 
 pub struct Host {
     pub(crate) api: Api,
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) kinds: Kinds,
+    serving: RwLock<Arc<Serving>>,
+    /// Told when another set of kinds is to be watched.
+    changed: cell::Sender<()>,
+    /// Told when a watch has come further.
+    progress: cell::Sender<()>,
     pub(crate) namespaces: Arc<Namespaces>,
+    /// Of the flags; empty is all.
+    scopes: Vec<String>,
     pub(crate) parents: Parents,
     pub(crate) children: Children,
     pub(crate) queue: Queue<ParentKey>,
@@ -33,11 +41,7 @@ pub struct Host {
     /// `reportingInstance` of Events.
     pub(crate) identity: String,
     pub(crate) metrics: Metrics,
-    /// By parent kind.
-    pub(crate) controllers: Vec<ControllerMetrics>,
-    pub(crate) plugin_metrics: HashMap<String, PluginMetrics>,
-    /// Where generated Secrets are watched.
-    pub(crate) secret_namespaces: Vec<String>,
+    workers: usize,
     /// UIDs of parents whose Secrets have changed, and were not looked at since.
     secrets_moved: Mutex<HashSet<Box<str>>>,
     /// Who waits for a name to become free.
@@ -68,23 +72,17 @@ impl Host {
         let Settings { namespaces, namespace_selector, resync, renders, workers, identity } = settings;
         let queue_metrics = metrics.queue("objects");
         let served = Arc::new(Namespaces::new(namespace_selector));
-        let kinds = Kinds::new(&registry, &namespaces, &served);
-        let controllers = kinds.parents.iter().map(|kind| metrics.controller(&kind.name())).collect();
-        let plugin_metrics =
-            registry.plugins().iter().map(|plugin| (plugin.name.clone(), metrics.plugin(&plugin.name))).collect();
-        let slots = Slots::new(registry.plugins().iter().map(|plugin| plugin.name.as_str()), renders, workers);
-        let granted = registry.plugins().iter().flat_map(|plugin| plugin.grant.watch_secrets.clone());
-        let watched = |name: &String| namespaces.is_empty() || namespaces.contains(name);
-        let mut secret_namespaces: Vec<String> = granted.filter(watched).collect();
-        secret_namespaces.sort();
-        secret_namespaces.dedup();
+        let slots = Slots::new(renders, workers);
+        slots.serve(registry.plugins().iter().map(|plugin| plugin.name.as_str()));
+        let serving = Serving::new(registry, &namespaces, &served, &metrics);
         Self {
-            secret_namespaces,
             secrets_moved: Mutex::default(),
             api,
-            registry,
-            kinds,
+            serving: RwLock::new(Arc::new(serving)),
+            changed: cell::Sender::new(()),
+            progress: cell::Sender::new(()),
             namespaces: served,
+            scopes: namespaces,
             parents: Parents::default(),
             children: Children::default(),
             queue: Queue::new(queue_metrics.clone()),
@@ -93,9 +91,97 @@ impl Host {
             resync,
             identity,
             metrics,
-            controllers,
-            plugin_metrics,
+            workers,
             waiting: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn serving(&self) -> Arc<Serving> {
+        Arc::clone(&self.serving.read())
+    }
+
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        Arc::clone(&self.serving.read().registry)
+    }
+
+    pub(crate) fn kinds(&self) -> Arc<Kinds> {
+        Arc::clone(&self.serving.read().kinds)
+    }
+
+    pub(crate) fn parent_kind(&self, index: usize) -> Option<Arc<Kind>> {
+        self.serving.read().kinds.parents.get(index).cloned()
+    }
+
+    /// Where a parent stands in the API, while its kind is there.
+    pub(crate) fn resource_of(&self, key: &ParentKey) -> Option<Arc<Resource>> {
+        self.serving.read().kinds.parents.get(key.kind)?.resource()
+    }
+
+    pub(crate) fn plugin_metrics(&self, plugin: &str) -> Option<Arc<PluginMetrics>> {
+        self.serving.read().plugin_metrics.get(plugin).cloned()
+    }
+
+    pub(crate) fn controller(&self, kind: usize) -> Option<Arc<ControllerMetrics>> {
+        self.serving.read().controllers.get(kind).cloned()
+    }
+
+    /// Told when another set of kinds is to be watched.
+    pub(crate) fn changes(&self) -> cell::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// A watch has come further.
+    pub(crate) fn progressed(&self) {
+        self.progress.send_replace(());
+    }
+
+    /// Serves these plugins, from the moment when all that they need is listed or known to be impossible: until then
+    /// the plugins of before go on, and no object waits for a list. What does not answer is waited for a while only:
+    /// one kind that is out of reach must not hold the others back.
+    pub async fn serve(&self, next: Arc<Registry>) {
+        let mut progress = self.progress.subscribe();
+        let (staged, since) = self.stage(&next);
+        let filled = async {
+            let filled = || next.plugins().iter().all(|plugin| {
+                staged.kinds.are_filled_for(plugin, since.get(&plugin.name).copied().unwrap_or(0))
+            });
+            while !filled() && progress.changed().await.is_ok() {}
+        };
+        if tokio::time::timeout(limits::SWAP_PATIENCE, filled).await.is_err() {
+            tracing::warn!("some kinds of the new plugins are not listed yet; their objects wait");
+        }
+        self.slots.serve(next.plugins().iter().map(|plugin| plugin.name.as_str()));
+        let settled = Arc::new(staged.settled(next, since, &self.scopes, &self.metrics));
+        for controller in &settled.controllers {
+            controller.max_concurrent(self.workers);
+        }
+        *self.serving.write() = settled;
+        self.changed.send_replace(());
+        self.wake_all();
+    }
+
+    /// The watches begin to fill what `next` needs beside what is there. Also by plugin: since which table of kinds
+    /// all that it observes is kept.
+    fn stage(&self, next: &Registry) -> (Arc<Serving>, HashMap<String, u64>) {
+        let mut serving = self.serving.write();
+        let since = next.plugins().iter().map(|plugin| {
+            let kept = serving.kinds.keep_all_of(plugin);
+            let since = serving.since.get(&plugin.name).copied().filter(|_| kept);
+            (plugin.name.clone(), since.unwrap_or(if kept { 0 } else { serving.kinds.generation + 1 }))
+        });
+        let since = since.collect();
+        let staged = Arc::new(serving.staged(next, &self.scopes, &self.namespaces));
+        *serving = Arc::clone(&staged);
+        drop(serving);
+        self.changed.send_replace(());
+        (staged, since)
+    }
+
+    pub(crate) fn wake_all(&self) {
+        for index in 0..self.kinds().parents.len() {
+            for key in self.parents.keys(index) {
+                self.queue.add(key, Lane::Walk);
+            }
         }
     }
 
@@ -103,16 +189,21 @@ impl Host {
     /// parents of one kind at least are watched.
     pub fn unmet(&self) -> Unmet {
         let (mut starting, mut impossible, mut any) = (Vec::from_iter(self.namespaces.unmet()), Vec::new(), false);
-        let Kinds { parents, children, .. } = &self.kinds;
-        let kinds = parents.iter().map(|kind| (kind, true)).chain(children.iter().map(|kind| (kind, false)));
-        for (kind, is_parent) in kinds {
+        let kinds = self.kinds();
+        let Kinds { parents, children, .. } = &*kinds;
+        let all = parents.iter().map(|kind| (kind, true)).chain(children.iter().map(|kind| (kind, false)));
+        for (kind, is_parent) in all {
+            let standing = kind.standing();
+            if matches!(standing, Standing::Staged | Standing::Idle) {
+                continue;
+            }
             for scope in kind.scopes() {
                 let what = || format!("{} {}", kind.name(), scope.words());
                 match scope.state() {
-                    State::Filled => any |= is_parent && !kind.unserved,
+                    State::Filled => any |= is_parent && standing == Standing::Serving,
                     State::Starting(None) => starting.push(format!("{} not listed yet", what())),
                     State::Starting(Some(problem)) => starting.push(format!("{} not listed yet: {problem}", what())),
-                    State::Unusable(problem) if is_parent && !kind.unserved => {
+                    State::Unusable(problem) if is_parent && standing == Standing::Serving => {
                         impossible.push(format!("{} cannot be watched: {problem}", what()));
                     }
                     State::Unusable(_) => {}
@@ -131,8 +222,9 @@ impl Host {
 
     /// Watches that were filled and do not go on for now: what they would tell is missing, which makes nobody unready.
     pub fn troubles(&self) -> Vec<String> {
-        let kinds = self.kinds.parents.iter().chain(&self.kinds.children);
-        let scopes = kinds.flat_map(|kind| kind.scopes().iter().map(move |scope| (kind, scope)));
+        let kinds = self.kinds();
+        let all = kinds.parents.iter().chain(&kinds.children).filter(|kind| kind.standing() != Standing::Idle);
+        let scopes = all.flat_map(|kind| kind.scopes().iter().map(move |scope| (kind, scope)));
         let filled = scopes.filter(|(_, scope)| scope.state() == State::Filled);
         filled
             .filter_map(|(kind, scope)| {
@@ -141,8 +233,8 @@ impl Host {
             .collect()
     }
 
-    pub(crate) fn group_of(&self, key: &ParentKey) -> &str {
-        self.kinds.parents.get(key.kind).map_or("", |kind| kind.group.as_str())
+    pub(crate) fn group_of(&self, key: &ParentKey) -> String {
+        self.parent_kind(key.kind).map_or_else(String::new, |kind| kind.group.clone())
     }
 
     /// The parents of these UIDs may have something to do.
@@ -191,7 +283,7 @@ impl Host {
 
     /// Whether the API server has this parent too, as far in its life: its watch may be later than that of its children.
     pub(crate) async fn is_there(&self, key: &ParentKey, parent: &Parent) -> Result<bool, ApiError> {
-        let Some(resource) = self.kinds.parents.get(key.kind).and_then(Kind::resource) else { return Ok(false) };
+        let Some(resource) = self.resource_of(key) else { return Ok(false) };
         match self.api.get(&resource, Some(&key.namespace), &key.name).await {
             Ok(answer) => {
                 let there = self.read_parent(key, &answer)?;
@@ -206,8 +298,7 @@ impl Host {
     pub(crate) fn read_parent(&self, key: &ParentKey, answer: &[u8]) -> Result<Parent, ApiError> {
         let decode = |error: String| ApiError::new(format!("read {}", key.name), ApiErrorKind::Decode(error));
         let view = ObjectView::from_slice(answer).map_err(|error| decode(error.to_string()))?;
-        let kind =
-            self.kinds.parents.get(key.kind).ok_or_else(|| decode("of a kind that is not watched".to_owned()))?;
+        let kind = self.parent_kind(key.kind).ok_or_else(|| decode("of a kind that is not watched".to_owned()))?;
         Parent::reduce(&view, &kind.api_version(), &kind.kind).map_err(|error| decode(error.to_string()))
     }
 

@@ -49,7 +49,8 @@ pub(crate) fn compatible(
 
 fn one(host: &Host, parent: &Parent, plugin: &str, child: &CheckedChild) -> Result<(), KeptError> {
     let kind = &child.kind().kind;
-    let Some((index, _)) = host.kinds.child(kind) else { return Ok(()) };
+    let kinds = host.kinds();
+    let Some((index, _)) = kinds.child(kind) else { return Ok(()) };
     let id = ChildId { kind: index, namespace: parent.id.namespace.as_str().into(), name: child.name().into() };
     let Some(known) = host.children.get(&id) else { return Ok(()) };
     match known.record().filter(|record| record.is_for(&parent.id)) {

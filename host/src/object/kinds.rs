@@ -2,24 +2,30 @@
 //! table is made from the plugins; what the API server knows of a kind is
 //! filled in when it is found.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
+use tokio::sync::watch as cell;
 
 use super::children::Child;
 use super::namespaces::Namespaces;
 use super::reduction::Reduction;
 use crate::cluster::{ObjectView, Resource};
-use crate::plugin::{ParentKind, Registry};
+use crate::plugin::{ParentKind, Plugin, Registry};
 use crate::sandbox::model::KindRef;
 
+/// One snapshot. A later one has all kinds of an earlier one under the same
+/// index; what nobody needs any more is idle.
+#[derive(Default)]
 pub(crate) struct Kinds {
-    pub parents: Vec<Kind>,
-    pub children: Vec<Kind>,
-    reductions: Vec<Reduction>,
+    pub parents: Vec<Arc<Kind>>,
+    pub children: Vec<Arc<Kind>>,
+    /// Grows with each change of the plugins.
+    pub generation: u64,
+    reductions: Vec<Arc<Reduction>>,
     by_ref: HashMap<KindRef, usize>,
     child_names: Vec<String>,
 }
@@ -31,13 +37,27 @@ pub(crate) struct Kind {
     pub kind: String,
     /// Empty where only the cluster knows it.
     pub plural: String,
-    /// Of a parent: claimed only by plugins that do not serve. Watched to say so.
-    pub unserved: bool,
     /// Not watched: looked at by name where it must be.
     pub unwatched: bool,
+    standing: RwLock<Standing>,
     scopes: Vec<Scope>,
     resource: RwLock<Option<Arc<Resource>>>,
     served: Arc<Namespaces>,
+    /// The table since which its reduction is as it is: lists that are older lack what is observed now.
+    reduced: cell::Sender<u64>,
+}
+
+/// Why a kind is in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// For plugins that serve.
+    Serving,
+    /// For plugins that will serve when their caches are filled.
+    Staged,
+    /// Of a parent: no plugin serves it. Watched to say so.
+    Unserved,
+    /// For nobody any more; not watched.
+    Idle,
 }
 
 /// One watch: of a namespace, or of all.
@@ -48,6 +68,8 @@ pub(crate) struct Scope {
     trouble: RwLock<Option<String>>,
     /// The joins of namespaces that its list came after.
     joins: AtomicU64,
+    /// The table of kinds that its list was reduced by.
+    listed: AtomicU64,
 }
 
 /// How far a watch has come.
@@ -76,31 +98,98 @@ impl fmt::Display for Unusable {
 // === impl Kinds ===
 
 impl Kinds {
+    /// What `next` needs beside this; `now` goes on as it is until [`Self::settle`].
     /// `namespaces` empty: all, by one watch a kind.
-    pub(crate) fn new(registry: &Registry, namespaces: &[String], served: &Arc<Namespaces>) -> Self {
-        let mut refs: Vec<KindRef> = registry
-            .plugins()
-            .iter()
-            .flat_map(|plugin| plugin.manifest.children.iter().map(|child| child.kind.clone()))
-            .collect();
-        refs.sort();
-        refs.dedup();
-        let reductions: Vec<Reduction> =
-            refs.iter().enumerate().map(|(index, kind)| reduction(registry, index, kind)).collect();
-        let children = refs.iter().map(|kind| Kind::child(kind, namespaces, served)).collect();
-        let parents = registry.parent_kinds().into_iter().map(|kind| Kind::parent(kind, namespaces, served));
-        let unserved = registry.unserved_kinds().into_iter();
-        let unserved = unserved.map(|(group, kind)| Kind::unserved(group, kind, namespaces, served));
-        Self {
-            parents: parents.chain(unserved).collect(),
-            child_names: refs.iter().map(|kind| kind.kind.clone()).collect(),
-            by_ref: refs.into_iter().enumerate().map(|(index, kind)| (kind, index)).collect(),
-            children,
-            reductions,
+    pub(crate) fn staged(&self, now: &Registry, next: &Registry, namespaces: &[String], served: &Arc<Namespaces>) -> Self {
+        let generation = self.generation + 1;
+        let mut kinds = Self {
+            parents: self.parents.clone(),
+            children: self.children.clone(),
+            generation,
+            reductions: self.reductions.clone(),
+            by_ref: self.by_ref.clone(),
+            child_names: self.child_names.clone(),
+        };
+        for wanted in next.parent_kinds() {
+            let known = kinds.parents.iter_mut().find(|kind| kind.is(&wanted.group, &wanted.kind));
+            match known {
+                Some(kind) if kind.versions == wanted.versions && kind.plural == wanted.plural => {}
+                Some(kind) => *kind = Arc::new(Kind::new(wanted, kind.standing(), namespaces, served)),
+                None => kinds.parents.push(Arc::new(Kind::new(wanted, Standing::Staged, namespaces, served))),
+            }
+        }
+        for (group, kind) in next.unserved_kinds() {
+            if !kinds.parents.iter().any(|known| known.is(&group, &kind)) {
+                // A grant names neither version nor plural: the cluster knows them.
+                let kind = ParentKind { group, versions: Vec::new(), kind, plural: String::new() };
+                kinds.parents.push(Arc::new(Kind::new(kind, Standing::Staged, namespaces, served)));
+            }
+        }
+        for kind in children_of(next) {
+            if !kinds.by_ref.contains_key(&kind) {
+                let index = kinds.children.len();
+                kinds.children.push(Arc::new(Kind::child(&kind, namespaces, served)));
+                kinds.child_names.push(kind.kind.clone());
+                kinds.reductions.push(Arc::new(Reduction::new(index, &kind, generation)));
+                kinds.by_ref.insert(kind, index);
+            }
+        }
+        for (kind, &index) in &kinds.by_ref {
+            let Some(reduction) = kinds.reductions.get_mut(index) else { continue };
+            let observed = now.plugins().iter().chain(next.plugins()).filter_map(|plugin| observed(plugin, kind));
+            if let Some(wider) = reduction.widened(observed, generation) {
+                *reduction = Arc::new(wider);
+            }
+        }
+        for (kind, reduction) in kinds.children.iter().zip(&kinds.reductions) {
+            if kind.standing() == Standing::Idle {
+                kind.stand(Standing::Staged);
+            }
+            kind.reduced.send_if_modified(|since| std::mem::replace(since, reduction.since) != reduction.since);
+        }
+        kinds
+    }
+
+    /// From now on these plugins serve.
+    pub(crate) fn settle(&self, registry: &Registry) {
+        let served: HashSet<(String, String)> =
+            registry.parent_kinds().into_iter().map(|kind| (kind.group, kind.kind)).collect();
+        for kind in &self.parents {
+            let serves = served.contains(&(kind.group.clone(), kind.kind.clone()));
+            kind.stand(if serves { Standing::Serving } else { Standing::Unserved });
+        }
+        let needed: HashSet<KindRef> = children_of(registry).collect();
+        for (kind, &index) in &self.by_ref {
+            if let Some(child) = self.children.get(index) {
+                child.stand(if needed.contains(kind) { Standing::Serving } else { Standing::Idle });
+            }
         }
     }
 
-    pub(crate) fn child(&self, kind: &KindRef) -> Option<(usize, &Kind)> {
+    /// Whether what the plugin observes is kept of its children already.
+    pub(crate) fn keep_all_of(&self, plugin: &Plugin) -> bool {
+        plugin.manifest.children.iter().all(|child| {
+            let reduction = self.by_ref.get(&child.kind).and_then(|index| self.reductions.get(*index));
+            reduction.is_some_and(|reduction| reduction.keeps(&plugin.name, &child.observe))
+        })
+    }
+
+    /// Whether all that the plugin needs is listed, or known to be impossible.
+    pub(crate) fn are_filled_for(&self, plugin: &Plugin, since: u64) -> bool {
+        let serves = |kind: &&Arc<Kind>| plugin.manifest.serves.iter().any(|one| kind.is(&one.group, &one.kind));
+        let parents = self.parents.iter().filter(serves).map(|kind| (kind, 0));
+        let children = plugin.manifest.children.iter().filter_map(|child| self.by_ref.get(&child.kind));
+        let children = children.filter_map(|index| self.children.get(*index)).map(|kind| (kind, since));
+        parents.chain(children).all(|(kind, since)| {
+            kind.scopes.iter().all(|scope| match scope.state() {
+                State::Starting(_) => false,
+                State::Filled => kind.unwatched || scope.listed.load(Ordering::Relaxed) >= since,
+                State::Unusable(_) => true,
+            })
+        })
+    }
+
+    pub(crate) fn child(&self, kind: &KindRef) -> Option<(usize, &Arc<Kind>)> {
         let index = *self.by_ref.get(kind)?;
         Some((index, self.children.get(index)?))
     }
@@ -111,6 +200,11 @@ impl Kinds {
 
     pub(crate) fn reduce(&self, child: usize, object: &ObjectView<'_>) -> Option<Child> {
         self.reductions.get(child)?.reduce(object)
+    }
+
+    /// The table since which children of this kind are reduced as they are.
+    pub(crate) fn reduced_since(&self, child: usize) -> u64 {
+        self.reductions.get(child).map_or(0, |reduction| reduction.since)
     }
 
     /// Reads a child from an answer of the API server.
@@ -125,18 +219,13 @@ impl Kinds {
     }
 }
 
-fn reduction(registry: &Registry, index: usize, kind: &KindRef) -> Reduction {
-    let observe = registry.plugins().iter().filter_map(|plugin| {
-        let child = plugin.manifest.children.iter().find(|child| child.kind == *kind)?;
-        Some((plugin.name.clone(), child.observe.clone()))
-    });
-    Reduction {
-        kind: index,
-        group: kind.group.clone(),
-        api_version: api_version(&kind.group, &kind.version),
-        name: kind.kind.clone(),
-        observe: observe.collect(),
-    }
+fn children_of(registry: &Registry) -> impl Iterator<Item = KindRef> {
+    registry.plugins().iter().flat_map(|plugin| plugin.manifest.children.iter().map(|child| child.kind.clone()))
+}
+
+fn observed<'a>(plugin: &'a Plugin, kind: &KindRef) -> Option<(&'a str, &'a [String])> {
+    let child = plugin.manifest.children.iter().find(|child| child.kind == *kind)?;
+    Some((&plugin.name, &child.observe))
 }
 
 // === impl Kind ===
@@ -146,26 +235,18 @@ impl Kind {
         let KindRef { group, version, kind, plural } = kind.clone();
         // `list` on Secrets is read access to all of them.
         let unwatched = group.is_empty() && kind == "Secret";
-        Self { unwatched, ..Self::new(ParentKind { group, versions: vec![version], kind, plural }, namespaces, served) }
+        let kind = ParentKind { group, versions: vec![version], kind, plural };
+        Self { unwatched, ..Self::new(kind, Standing::Staged, namespaces, served) }
     }
 
-    fn parent(kind: ParentKind, namespaces: &[String], served: &Arc<Namespaces>) -> Self {
-        Self::new(kind, namespaces, served)
-    }
-
-    /// A grant names neither version nor plural: the cluster knows them.
-    fn unserved(group: String, kind: String, namespaces: &[String], served: &Arc<Namespaces>) -> Self {
-        let kind = ParentKind { group, versions: Vec::new(), kind, plural: String::new() };
-        Self { unserved: true, ..Self::new(kind, namespaces, served) }
-    }
-
-    fn new(kind: ParentKind, namespaces: &[String], served: &Arc<Namespaces>) -> Self {
+    fn new(kind: ParentKind, standing: Standing, namespaces: &[String], served: &Arc<Namespaces>) -> Self {
         let ParentKind { group, versions, kind, plural } = kind;
         let scope = |namespace| Scope {
             namespace,
             state: RwLock::new(State::Starting(None)),
             trouble: RwLock::new(None),
             joins: AtomicU64::new(0),
+            listed: AtomicU64::new(0),
         };
         let scopes = if namespaces.is_empty() {
             vec![scope(None)]
@@ -177,11 +258,36 @@ impl Kind {
             versions,
             kind,
             plural,
-            unserved: false,
             unwatched: false,
+            standing: RwLock::new(standing),
             scopes,
             resource: RwLock::new(None),
             served: Arc::clone(served),
+            reduced: cell::Sender::new(0),
+        }
+    }
+
+    fn is(&self, group: &str, kind: &str) -> bool {
+        self.group == group && self.kind == kind
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        *self.standing.read()
+    }
+
+    fn stand(&self, standing: Standing) {
+        *self.standing.write() = standing;
+    }
+
+    /// Told of each change of what is kept of its objects.
+    pub(crate) fn reduced(&self) -> cell::Receiver<u64> {
+        self.reduced.subscribe()
+    }
+
+    /// Nothing of it counts as known, until it is listed anew.
+    pub(crate) fn begin(&self) {
+        for scope in &self.scopes {
+            scope.set(State::Starting(None));
         }
     }
 
@@ -189,13 +295,15 @@ impl Kind {
         &self.scopes
     }
 
-    /// Whether its objects in a namespace are known; an error where they cannot be.
-    pub(crate) fn usable(&self, namespace: &str) -> Result<bool, Unusable> {
+    /// Whether its objects in a namespace are known, reduced as they are since that table; an error where they cannot be.
+    pub(crate) fn usable(&self, namespace: &str, since: u64) -> Result<bool, Unusable> {
         let covers = |scope: &&Scope| scope.namespace.as_deref().is_none_or(|own| own == namespace);
         let Some(scope) = self.scopes.iter().find(covers) else { return Ok(false) };
         match scope.state() {
             State::Filled => Ok(self.resource().is_some()
-                && (self.unwatched || self.served.covered(namespace, scope.joins.load(Ordering::Relaxed)))),
+                && (self.unwatched
+                    || scope.listed.load(Ordering::Relaxed) >= since
+                        && self.served.covered(namespace, scope.joins.load(Ordering::Relaxed)))),
             State::Unusable(problem) => Err(problem),
             State::Starting(_) => Ok(false),
         }
@@ -248,9 +356,10 @@ impl Scope {
         }
     }
 
-    /// Its list is complete, and was begun after so many joins.
-    pub(crate) fn covers(&self, joins: u64) {
+    /// Its list is complete, and was begun after so many joins, with this table of kinds.
+    pub(crate) fn covers(&self, joins: u64, table: u64) {
         self.joins.store(joins, Ordering::Relaxed);
+        self.listed.store(table, Ordering::Relaxed);
     }
 
     /// `in all namespaces`, `in namespace x`.

@@ -140,11 +140,12 @@ pub(crate) fn all(
 ) -> Result<Vec<Owned>, OwnError> {
     let given = given(parent, plugin)?;
     let credentials = credentials.join(",");
+    let kinds = host.kinds();
     let mut owned: Vec<Owned> = children
         .into_iter()
         .map(|child| {
             let missing = || OwnError::Missing { child: format!("{} {}", child.kind().kind.kind, child.name()) };
-            let (index, kind) = host.kinds.child(&child.kind().kind).ok_or_else(missing)?;
+            let (index, kind) = kinds.child(&child.kind().kind).ok_or_else(missing)?;
             let resource = kind.resource().ok_or_else(missing)?;
             Ok(own(child, index, resource, &parent.id, (plugin, &given), &credentials))
         })

@@ -51,7 +51,7 @@ async fn held_back(
     parent: &Parent,
     memory: &mut Memory,
 ) -> Result<Vec<String>, WalkError> {
-    let plugin = dispatch::dispatch(&host.registry, host.group_of(key), parent)?;
+    let plugin = dispatch::dispatch(&host.registry(), &host.group_of(key), parent)?;
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
     let gathered = gather::gather(host, &plugin, parent, memory)?;
     let CheckedParts { children, secrets, .. } = answer::rendering(host, &plugin, parent, &gathered).await?;
@@ -75,7 +75,8 @@ async fn held_back(
     }
     for child in &gathered.children {
         if !child.going && child.is_owned_by(&parent.id.uid) && !owned.iter().any(|own| *own.id() == child.id) {
-            let kind = host.kinds.names().get(child.id.kind).map_or("", String::as_str);
+            let kinds = host.kinds();
+            let kind = kinds.names().get(child.id.kind).map_or("", String::as_str);
             changes.push(format!("{kind} {} is not rendered any more", child.id.name));
         }
     }

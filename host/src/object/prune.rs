@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::children::Child;
 use super::data;
 use super::host::Host;
+use super::kinds::Standing;
 use super::own::Owned;
 use super::parents::{Named, Parent};
 use super::record::Record;
@@ -43,7 +44,7 @@ pub(crate) async fn prune(
         if child.going || wanted.iter().any(|owned| *owned.id() == child.id) || !is_ours(parent, &child) {
             continue;
         }
-        let Some(resource) = host.kinds.resource(child.id.kind) else { continue };
+        let Some(resource) = host.kinds().resource(child.id.kind) else { continue };
         let left = Left {
             named: named(&resource, &child.id.name),
             resource,
@@ -101,9 +102,10 @@ fn is_ours(parent: &Parent, child: &Child) -> bool {
 async fn unwatched(host: &Host, parent: &Parent, named: Named, pruned: &mut Pruned) -> Result<Option<Left>, Refusal> {
     let title = || format!("{} {}", named.kind, named.name);
     let (group, version) = named.api_version.split_once('/').unwrap_or(("", &named.api_version));
-    let known = host.kinds.children.iter().find(|kind| kind.group == group && kind.kind == named.kind);
+    let kinds = host.kinds();
+    let known = kinds.children.iter().find(|kind| kind.group == group && kind.kind == named.kind);
     let resource = match known {
-        Some(kind) if !kind.unwatched => return Ok(None),
+        Some(kind) if !kind.unwatched && kind.standing() != Standing::Idle => return Ok(None),
         Some(kind) => kind.resource(),
         None => match host.api.discover_by_kind(group, version, &named.kind).await {
             Ok(found) => found.filter(|found| found.namespaced).map(Arc::new),

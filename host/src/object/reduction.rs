@@ -12,6 +12,7 @@ use super::{data, failed, readiness};
 use crate::clock;
 use crate::cluster::ObjectView;
 use crate::names;
+use crate::sandbox::model::KindRef;
 
 /// What one kind of child is watched for.
 pub(crate) struct Reduction {
@@ -21,9 +22,44 @@ pub(crate) struct Reduction {
     pub name: String,
     /// Plugin name to the JSON pointers that it observes.
     pub observe: HashMap<String, Vec<String>>,
+    /// The table of kinds in which it became as it is.
+    pub since: u64,
 }
 
 impl Reduction {
+    pub(crate) fn new(index: usize, kind: &KindRef, since: u64) -> Self {
+        let KindRef { group, version, kind, plural: _ } = kind;
+        let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
+        let (group, name) = (group.clone(), kind.clone());
+        Self { kind: index, group, api_version, name, observe: HashMap::new(), since }
+    }
+
+    /// Whether all of these pointers are kept for that plugin.
+    pub(crate) fn keeps(&self, plugin: &str, pointers: &[String]) -> bool {
+        let kept = self.observe.get(plugin).map(Vec::as_slice).unwrap_or_default();
+        pointers.iter().all(|pointer| kept.contains(pointer))
+    }
+
+    /// With these pointers too; none where they are kept already. Nothing is taken away: that would be worth no list.
+    pub(crate) fn widened<'a>(
+        &self,
+        observed: impl Iterator<Item = (&'a str, &'a [String])>,
+        since: u64,
+    ) -> Option<Self> {
+        let mut observe = self.observe.clone();
+        for (plugin, pointers) in observed.filter(|(plugin, pointers)| !self.keeps(plugin, pointers)) {
+            let kept = observe.entry(plugin.to_owned()).or_default();
+            kept.extend_from_slice(pointers);
+            kept.sort();
+            kept.dedup();
+        }
+        if observe == self.observe {
+            return None;
+        }
+        let (group, api_version, name) = (self.group.clone(), self.api_version.clone(), self.name.clone());
+        Some(Self { kind: self.kind, group, api_version, name, observe, since })
+    }
+
     /// Cuts an object down. `None` where what makes a child is missing, and for
     /// what a child has made in turn: the Pod of a Job carries our label by its
     /// template, and is looked after by the Job's own controller.
@@ -39,6 +75,7 @@ impl Reduction {
             id: ChildId { kind: self.kind, namespace: (*object.namespace).into(), name: (*object.name).into() },
             uid: (*object.uid).into(),
             resource_version: object.resource_version.parse().unwrap_or(0),
+            reduced: self.since,
             created: object.creation_timestamp.as_deref().and_then(clock::seconds).unwrap_or(0),
             instance: instance.into(),
             owners: object.owners.iter().map(|owner| (*owner.uid).into()).collect(),
@@ -151,6 +188,7 @@ mod tests {
             api_version: "v1".into(),
             name: "Pod".into(),
             observe: HashMap::new(),
+            since: 0,
         };
         let owned_by = |owners: Value| {
             let pod = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1",

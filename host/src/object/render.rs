@@ -99,7 +99,7 @@ fn answered<T>(
     if !matches!(result, Err(CallError::Timeout { .. })) {
         host.slots.answered(&plugin.name);
     }
-    if let Some(metrics) = host.plugin_metrics.get(&plugin.name) {
+    if let Some(metrics) = host.plugin_metrics(&plugin.name) {
         match &result {
             Ok(_) => metrics.rendered(usage.wall),
             Err(error) => metrics.failed(class(error), usage.wall),

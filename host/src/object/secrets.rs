@@ -100,7 +100,8 @@ async fn one(
     let data = data.filter(|_| !parent.words.say(names::NEW_CREDENTIALS_ANNOTATION, name));
     let lost = |what: String| match &data {
         Some(child) => {
-            let kind = host.kinds.names().get(child.id.kind).map_or("", String::as_str);
+            let kinds = host.kinds();
+            let kind = kinds.names().get(child.id.kind).map_or("", String::as_str);
             Err(SecretError::Lost { name: name.clone(), what, child: format!("{kind} {}", child.id.name) })
         }
         None => Ok(()),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -15,8 +16,11 @@ use super::retry::spread;
 use crate::limits::{BUSY_BACKOFF, BUSY_PATIENCE, BUSY_STEP};
 
 pub(crate) struct Slots {
+    /// In all.
+    room: usize,
+    workers: usize,
     calls: Arc<Semaphore>,
-    plugins: HashMap<String, Share>,
+    plugins: RwLock<HashMap<String, Arc<Share>>>,
 }
 
 struct Share {
@@ -33,21 +37,44 @@ pub(crate) struct Slot {
 }
 
 impl Slots {
-    /// `calls` in all, made by so many `workers`. A plugin that is alone may have them all.
-    pub(crate) fn new<'a>(plugins: impl Iterator<Item = &'a str>, calls: usize, workers: usize) -> Self {
+    /// `calls` in all, made by so many `workers`.
+    pub(crate) fn new(calls: usize, workers: usize) -> Self {
+        Self { room: calls, workers, calls: Arc::new(Semaphore::new(calls)), plugins: RwLock::default() }
+    }
+
+    /// For these plugins from now on; one that is alone may have all. Calls under way keep what they have.
+    pub(crate) fn serve<'a>(&self, plugins: impl Iterator<Item = &'a str>) {
         let names: Vec<&str> = plugins.collect();
+        let mut shares = self.plugins.write();
+        if names.len() == shares.len() && names.iter().all(|name| shares.contains_key(*name)) {
+            return;
+        }
         let share = |of: usize| Arc::new(Semaphore::new(if names.len() < 2 { of } else { (of / 2).max(1) }));
-        let plugins = names.iter().map(|name| {
-            let share = Share { seats: share(workers), calls: share(calls), sent_away: AtomicU32::new(0) };
-            ((*name).to_owned(), share)
-        });
-        Self { calls: Arc::new(Semaphore::new(calls)), plugins: plugins.collect() }
+        let were_alone = shares.len() < 2;
+        let known = std::mem::take(&mut *shares);
+        let same_size = were_alone == (names.len() < 2);
+        *shares = names
+            .iter()
+            .map(|name| {
+                let new = || Share {
+                    seats: share(self.workers),
+                    calls: share(self.room),
+                    sent_away: AtomicU32::new(0),
+                };
+                let known = known.get(*name).filter(|_| same_size).map(Arc::clone);
+                ((*name).to_owned(), known.unwrap_or_else(|| Arc::new(new())))
+            })
+            .collect();
+    }
+
+    fn share(&self, plugin: &str) -> Option<Arc<Share>> {
+        self.plugins.read().get(plugin).cloned()
     }
 
     /// Waits for a call's turn; or, where the plugin's objects wait for too long
     /// already, says when to come again.
     pub(crate) async fn take(&self, plugin: &str) -> Result<Slot, Duration> {
-        let Some(share) = self.plugins.get(plugin) else {
+        let Some(share) = self.share(plugin) else {
             return Ok(Slot { _permits: [one(&self.calls).await, None, None] });
         };
         let seat = match Arc::clone(&share.seats).try_acquire_owned() {
@@ -66,7 +93,7 @@ impl Slots {
 
     /// A call has come back by itself.
     pub(crate) fn answered(&self, plugin: &str) {
-        if let Some(share) = self.plugins.get(plugin) {
+        if let Some(share) = self.share(plugin) {
             share.sent_away.store(0, Ordering::Relaxed);
         }
     }
@@ -83,7 +110,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_plugin_that_hangs_leaves_room_for_the_others() {
-        let slots = Arc::new(Slots::new(["hangs", "works"].into_iter(), 2, 4));
+        let slots = Arc::new(Slots::new(2, 4));
+        slots.serve(["hangs", "works"].into_iter());
         let hung = slots.take("hangs").await.ok().unwrap();
         // Of two seats the second waits for a call, and the third object goes away.
         let waiting = tokio::spawn({
@@ -106,7 +134,8 @@ mod tests {
 
     #[tokio::test]
     async fn one_that_is_alone_has_all() {
-        let slots = Slots::new(["alone"].into_iter(), 2, 2);
+        let slots = Slots::new(2, 2);
+        slots.serve(["alone"].into_iter());
         let both = (slots.take("alone").await, slots.take("alone").await);
         assert!(both.0.is_ok() && both.1.is_ok());
     }

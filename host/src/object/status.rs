@@ -63,7 +63,7 @@ pub(crate) async fn write(
     let credentials = memory.credentials.clone().unwrap_or_else(|| secrets::standing(parent));
     let there = parent.status.fields();
     let children = host.children.of(&parent.id.uid);
-    let mut desired = desired(parent, &there, outcome, &children, host.kinds.names(), credentials);
+    let mut desired = desired(parent, &there, outcome, &children, host.kinds().names(), credentials);
     rendered_request(parent, &there, memory, &mut desired);
     let words = serde_json::value::to_raw_value(&desired).unwrap_or_default();
     let sent = hash_of(&words.get());

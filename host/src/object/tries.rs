@@ -148,6 +148,7 @@ mod tests {
             id: ChildId { kind: 0, namespace: "n".into(), name: "a".into() },
             uid: uid.into(),
             resource_version: 1,
+            reduced: 0,
             created: 0,
             instance: "p".into(),
             owners: Vec::new(),

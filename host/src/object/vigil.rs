@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::host::Host;
 use super::secrets::{resource, revision_of};
@@ -20,10 +20,34 @@ struct Seen {
     instance: String,
 }
 
-/// One watch a namespace; the tasks end with the set.
+/// The task ends with the set, and the watches with it.
 pub(crate) fn start(host: &Arc<Host>, tasks: &mut JoinSet<()>) {
-    for namespace in host.secret_namespaces.clone() {
-        tasks.spawn(follow(Arc::clone(host), namespace));
+    tasks.spawn(keep(Arc::clone(host)));
+}
+
+/// One watch for each namespace that a plugin of this moment is granted, for ever.
+async fn keep(host: Arc<Host>) {
+    let mut changes = host.changes();
+    let mut watched = HashMap::new();
+    let mut tasks = JoinSet::new();
+    loop {
+        changes.mark_unchanged();
+        let wanted = host.serving().secret_namespaces.clone();
+        watched.retain(|namespace, task: &mut AbortHandle| {
+            let stays = wanted.contains(namespace);
+            if !stays {
+                task.abort();
+            }
+            stays
+        });
+        for namespace in wanted {
+            watched
+                .entry(namespace.clone())
+                .or_insert_with(|| tasks.spawn(follow(Arc::clone(&host), namespace)));
+        }
+        if changes.changed().await.is_err() {
+            return;
+        }
     }
 }
 

@@ -43,10 +43,11 @@ async fn steps(
     outcome: &mut Option<Outcome>,
 ) -> Result<Next, WalkError> {
     let resync = again::due(host, parent, memory);
-    let plugin = match dispatch::dispatch(&host.registry, host.group_of(key), parent) {
+    let registry = host.registry();
+    let plugin = match dispatch::dispatch(&registry, &host.group_of(key), parent) {
         Ok(plugin) => plugin,
         Err(error) => {
-            if error.is_nobodys(&host.registry) {
+            if error.is_nobodys(&registry) {
                 finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
             }
             return Err(error.into());

@@ -40,7 +40,7 @@ struct Entry {
 pub(crate) fn start(host: &Arc<Host>, workers: usize, tasks: &mut JoinSet<()>) {
     let ledger = Arc::new(Ledger::default());
     host.queue.open();
-    for controller in &host.controllers {
+    for controller in &host.serving().controllers {
         controller.max_concurrent(workers);
     }
     for _ in 0..workers {
@@ -52,8 +52,8 @@ async fn work(host: Arc<Host>, ledger: Arc<Ledger>) {
     loop {
         let job = host.queue.take().await;
         let started = clock::instant();
-        let metrics = host.controllers.get(job.key.kind).filter(|_| job.lane == Lane::Walk);
-        if let Some(metrics) = metrics {
+        let metrics = host.controller(job.key.kind).filter(|_| job.lane == Lane::Walk);
+        if let Some(metrics) = &metrics {
             metrics.started();
         }
         let result = AssertUnwindSafe(one(&host, &ledger, &job)).catch_unwind().await.unwrap_or_else(|_| {
@@ -151,7 +151,7 @@ fn plan(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, next
 
 /// Status, then Event and log line.
 async fn tell(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Memory, outcome: &Outcome) {
-    let resource = host.kinds.parents.get(key.kind).and_then(super::kinds::Kind::resource);
+    let resource = host.resource_of(key);
     // Of an object that goes nothing is told but its finalization.
     let Some(resource) = resource.filter(|_| !parent.deleting || parent.is_held()) else { return };
     match status::write(host, key, parent, &resource, memory, outcome).await {

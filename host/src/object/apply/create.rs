@@ -84,7 +84,7 @@ async fn judge(
         if !owned {
             still_stands(host, key, parent, child).await?;
         }
-        if let Some(record) = host.kinds.reduce(child.id().kind, &there)
+        if let Some(record) = host.kinds().reduce(child.id().kind, &there)
             && stands_as_rendered(&record, child)
         {
             let record = Arc::new(record);

@@ -43,7 +43,7 @@ async fn send(host: &Host, child: &Owned, preconditions: &[(&str, &str)]) -> Res
 pub(crate) fn remember(host: &Host, child: &Owned, answer: &[u8]) -> Result<Arc<Child>, ApiError> {
     let (plural, id) = (&child.resource().plural, child.id());
     let decode = |problem| ApiError::new(format!("apply {plural} {}", id.name), ApiErrorKind::Decode(problem));
-    let record = Arc::new(host.kinds.read(id.kind, answer).map_err(decode)?);
+    let record = Arc::new(host.kinds().read(id.kind, answer).map_err(decode)?);
     host.children.put(Arc::clone(&record));
     Ok(record)
 }

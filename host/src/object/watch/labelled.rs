@@ -70,12 +70,13 @@ fn leave(host: &Host, namespace: &str) {
         return;
     }
     tracing::info!(namespace, "is left as it is: it has lost the label");
-    for index in 0..host.kinds.parents.len() {
+    let kinds = host.kinds();
+    for index in 0..kinds.parents.len() {
         for key in host.parents.retain(index, Some(namespace), &HashSet::new(), u64::MAX) {
             host.queue.add(key, Lane::Walk);
         }
     }
-    for index in 0..host.kinds.children.len() {
+    for index in 0..kinds.children.len() {
         host.children.retain(index, Some(namespace), &HashSet::new(), u64::MAX);
     }
 }

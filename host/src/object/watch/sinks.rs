@@ -48,7 +48,7 @@ fn version_of(object: &ObjectView<'_>) -> u64 {
 }
 
 fn parent_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
-    let Some(kind) = host.kinds.parents.get(index) else { return };
+    let Some(kind) = host.parent_kind(index) else { return };
     let Some(_admission) = host.namespaces.admit(&object.namespace) else { return };
     if host.parents.knows(&key_of(object, index), &object.uid, version_of(object)) {
         return;
@@ -97,10 +97,11 @@ fn child_id(object: &ObjectView<'_>, kind: usize) -> ChildId {
 
 fn child_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
     let Some(_admission) = host.namespaces.admit(&object.namespace) else { return };
-    if host.children.knows(&child_id(object, index), &object.uid, version_of(object)) {
+    let kinds = host.kinds();
+    if host.children.knows(&child_id(object, index), &object.uid, version_of(object), kinds.reduced_since(index)) {
         return;
     }
-    match host.kinds.reduce(index, object) {
+    match kinds.reduce(index, object) {
         Some(child) => host.wake(host.children.put(Arc::new(child))),
         // Somebody else's from now on, if it was a child before.
         None => host.wake(host.children.remove(&child_id(object, index), &object.uid)),
