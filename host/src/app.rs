@@ -6,6 +6,7 @@ pub mod logging;
 pub mod probes;
 pub mod access;
 pub mod lead;
+pub mod plugins;
 pub mod run;
 pub mod render;
 pub mod crd;

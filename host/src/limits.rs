@@ -192,6 +192,12 @@ pub const FINALIZER_TRIES: usize = 8;
 pub const REQUEST_CHARS: usize = 128;
 /// Entries of one list in `passed` of a Plugin document.
 pub const PASSED_RULES: usize = 64;
+/// Before a plugin that failed for a reason that may pass is loaded again: first, growth 2, cap.
+pub const PLUGIN_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+/// How often the status of Plugin objects is looked at; the number of objects in it may lag so far behind.
+pub const PLUGIN_STATUS: Duration = Duration::from_secs(2);
+/// How often the plugin folder is looked at for changes.
+pub const FOLDER_POLL: Duration = Duration::from_secs(1);
 /// How long plugins that changed wait for the kinds that they need before they serve without them: their objects wait then.
 pub const SWAP_PATIENCE: Duration = Duration::from_secs(10);
 /// Calm after a change of the served namespaces before the kinds are listed anew: many labels come together.

@@ -25,6 +25,7 @@ mod parents;
 mod namespaces;
 mod kinds;
 mod slots;
+mod census;
 mod refusal;
 mod fight;
 mod tries;

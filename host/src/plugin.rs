@@ -1,13 +1,14 @@
-//! From a folder of Plugin documents to plugins that serve.
+//! From Plugin documents, in a folder or in the cluster, to plugins that serve.
 //!
 //! `source → document → verify → compile → declare → registry`
 //!
 //! Each plugin walks alone: one that fails becomes a [`Problem`] and leaves the
-//! others. Only a folder that cannot be read at all, or holds no document, is
-//! an error. Verification cannot be left out: nothing but `verify` makes the
+//! others, and an earlier version of it goes on ([`Roster`]). Only a folder that
+//! cannot be read at all, or holds no document, is an error. Verification cannot be left out: nothing but `verify` makes the
 //! `Verified` that `compile` takes.
 
 pub mod passed;
+pub mod status;
 pub mod document;
 pub mod crd;
 pub mod source;
@@ -16,20 +17,21 @@ pub mod compile;
 pub mod declare;
 pub mod claims;
 pub mod registry;
+pub mod roster;
+pub mod tell;
 pub mod request;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
-use std::sync::Arc;
 
-use crate::check::GrantedParent;
 use crate::sandbox::{Engine, LoadError};
 
 use document::{Document, FileSource, PluginSpec, Source};
-use registry::Attempt;
-use source::DocumentFile;
+use status::Step;
 
 pub use claims::{Found, ParentKind};
-pub use registry::{Dispatch, Plugin, Problem, Registry};
+pub use registry::{Dispatch, Origin, Plugin, Problem, Registry};
+pub use roster::Roster;
 pub use source::SourceError;
 
 /// Why one plugin does not serve: a variant for each step.
@@ -45,6 +47,8 @@ pub enum PluginError {
     Compile(#[from] LoadError),
     #[error(transparent)]
     Declare(#[from] declare::DeclareError),
+    #[error("spec.source.file: this host has no plugin folder (--plugins)")]
+    NoFolder,
     #[error("the host's own fault: {0}")]
     Host(String),
 }
@@ -57,75 +61,91 @@ impl PluginError {
             Self::Verify(_) => "DigestMismatch",
             Self::Compile(error) => error.reason(),
             Self::Declare(error) => error.reason(),
+            Self::NoFolder => "ArtifactInvalid",
             Self::Host(_) => "HostError",
         }
     }
+
+    /// The step that was not taken.
+    fn step(&self) -> Step {
+        match self {
+            Self::Source(_) | Self::Document(_) | Self::NoFolder | Self::Host(_) => Step::Fetched,
+            Self::Verify(_) => Step::Verified,
+            Self::Compile(_) => Step::Compiled,
+            Self::Declare(_) => Step::Serving,
+        }
+    }
+
+    /// Whether it may be otherwise at another time, with the same document and component.
+    fn passes(&self) -> bool {
+        matches!(self, Self::Host(_))
+    }
+}
+
+/// What stopped the walk of one document, and the digest of its component where it came so far.
+pub struct Failed {
+    pub error: PluginError,
+    /// SHA-256, in hex.
+    pub digest: Option<String>,
 }
 
 impl Registry {
     /// Loads every plugin of a folder, one at a time, on a thread that may block.
     pub async fn load(folder: &Path, engine: &Engine) -> Result<Registry, SourceError> {
-        let folder: Arc<Path> = folder.into();
-        let read = Arc::clone(&folder);
-        let files = blocking(move || source::read(&read))
-            .await
-            .unwrap_or_else(|problem| Err(SourceError::Unreadable { folder: folder.to_path_buf(), problem }))?;
-        let mut attempts = Vec::with_capacity(files.len());
-        for document in files {
-            let (engine, folder, file) = (engine.clone(), Arc::clone(&folder), document.file.clone());
-            attempts.push(
-                blocking(move || attempt(&folder, document, &engine))
-                    .await
-                    .unwrap_or_else(|panic| failed(file, None, Vec::new(), &PluginError::Host(panic))),
-            );
-        }
-        Ok(Registry::build(attempts))
+        let mut roster = Roster::new(engine.clone(), Some(folder));
+        roster.read_folder().await?;
+        Ok(roster.registry(None))
     }
 }
 
-/// The walk of one document. It blocks: files are read, wasm is compiled and run.
-fn attempt(folder: &Path, document: DocumentFile, engine: &Engine) -> Attempt {
-    let DocumentFile { file, text } = document;
-    let text = match text {
-        Ok(text) => text,
-        Err(error) => return failed(file, None, Vec::new(), &error.into()),
-    };
-    match Document::parse(&text) {
-        Err(error) => {
-            let (name, claims) = document::salvage(&text);
-            failed(file, name, claims, &error.into())
-        }
-        Ok(Document { name, spec }) => {
-            let claims = spec.grant.serves.clone();
-            match load(folder, name.clone(), spec, engine) {
-                Ok(plugin) => Attempt::Loaded { file, plugin: Box::new(plugin) },
-                Err(error) => failed(file, Some(name), claims, &error),
-            }
-        }
-    }
-}
-
-fn load(folder: &Path, name: String, spec: PluginSpec, engine: &Engine) -> Result<Plugin, PluginError> {
+/// The walk of one document. Nothing where it leads to the component that it was `seen` to lead to.
+fn load(
+    engine: &Engine,
+    folder: Option<&Path>,
+    origin: Origin,
+    document: Document,
+    good: Option<&Plugin>,
+    seen: Option<&str>,
+) -> Result<Option<Plugin>, Failed> {
+    let Document { name, spec } = document;
+    let revision = revision(&spec);
     let PluginSpec { source, trust, grant, limits, config, strategies, passed, finalize } = spec;
     let Source::File(FileSource { path }) = source;
-    let bytes = source::artifact(folder, &path)?;
-    let verified = verify::verify(bytes, &trust)?;
-    let component = compile::compile(engine, &verified, limits)?;
-    let manifest = declare::declare(&component, &grant)?;
-    let config = serde_json::Value::Object(config).to_string().into();
-    let digest = verified.sha256().to_owned();
-    Ok(Plugin { name, digest, manifest, grant, limits, config, strategies, passed, finalize, component })
-}
-
-fn failed(file: String, plugin: Option<String>, claims: Vec<GrantedParent>, error: &PluginError) -> Attempt {
-    // The file is said once: what is wrong with a document as a file begins with it.
-    let message = match error {
-        PluginError::Source(error) if error.field.is_empty() => error.to_string(),
-        _ => format!("{file}: {error}"),
+    let unfound = |error: PluginError| Failed { error, digest: None };
+    let folder = folder.ok_or_else(|| unfound(PluginError::NoFolder))?;
+    let bytes = source::artifact(folder, &path).map_err(|error| unfound(error.into()))?;
+    let digest = verify::digest(&bytes);
+    if seen == Some(digest.as_str()) {
+        return Ok(None);
+    }
+    let failed = |error: PluginError| Failed { error, digest: Some(digest.clone()) };
+    let verified = verify::verify(bytes, &trust).map_err(|error| failed(error.into()))?;
+    let component = match good {
+        // Only what is said of it has changed.
+        Some(good) if good.digest == digest && good.limits == limits => good.component.clone(),
+        _ => compile::compile(engine, &verified, limits).map_err(|error| failed(error.into()))?,
     };
-    Attempt::Failed(Problem { plugin, file, reason: error.reason().to_owned(), message, claims })
+    let manifest = declare::declare(&component, &grant).map_err(|error| failed(error.into()))?;
+    let config = serde_json::Value::Object(config).to_string().into();
+    Ok(Some(Plugin {
+        name,
+        origin,
+        digest,
+        revision,
+        manifest,
+        grant,
+        limits,
+        config,
+        strategies,
+        passed,
+        finalize,
+        component,
+    }))
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())
+/// Another for every change of what a render or its checks depend on, beside the component.
+fn revision(spec: &PluginSpec) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    serde_json::to_string(spec).unwrap_or_default().hash(&mut hasher);
+    hasher.finish()
 }

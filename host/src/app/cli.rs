@@ -77,9 +77,13 @@ pub enum PluginCommand {
 
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
-    /// Folder of Plugin documents (NAME.yaml) and their components (NAME.wasm).
-    #[arg(long, value_name = "DIR")]
-    pub plugins: PathBuf,
+    /// Folder of Plugin documents (NAME.yaml) and their components (NAME.wasm). Looked at again whenever it changes.
+    #[arg(long, value_name = "DIR", required_if_eq_any = [("plugin_source", "volume"), ("plugin_source", "both")])]
+    pub plugins: Option<PathBuf>,
+    /// Where Plugin documents are found: in the folder, as objects of the cluster, or both; then the folder's goes
+    /// before an object of the same name. Objects need get, list and watch on plugins.keelson.dev in the whole cluster.
+    #[arg(long, value_name = "WHERE", default_value = "volume")]
+    pub plugin_source: PluginSource,
     /// Context of the kubeconfig; its current one if not given.
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
@@ -151,6 +155,14 @@ pub struct CopyArgs {
     pub src: PathBuf,
     /// Where its files go; made if it is not there.
     pub dir: PathBuf,
+}
+
+/// Where Plugin documents are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PluginSource {
+    Volume,
+    Cluster,
+    Both,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -8,20 +8,21 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::access;
-use super::cli::{RunArgs, Span};
+use super::cli::{PluginSource, RunArgs, Span};
 use super::lead::{self, Signals};
+use super::plugins::{Plugins, Scope};
 use super::probes::{self, Readiness};
 use crate::cluster::{Api, Candidate, Fence};
 use crate::metrics::Metrics;
 use crate::object::{Host, Settings};
-use crate::plugin::Registry;
 use crate::sandbox::{Compiler, Engine};
 
 /// Returns at SIGTERM or SIGINT, at once: whatever was under way is completed
 /// by the next host. An error where the lease is lost.
 pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let RunArgs {
-        plugins,
+        plugins: folder,
+        plugin_source,
         context,
         probe_address,
         workers,
@@ -52,8 +53,9 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         let engine = Engine::with_compiler(renders, Compiler::child_of_this_program())
             .context("the sandbox cannot be set up")?;
         // Before it may lead: a plugin that does not load is no reason for a pause.
-        let registry = Arc::new(Registry::load(&plugins, &engine).await?);
-        say_what_serves(&registry, &metrics);
+        let (documents, objects) = (plugin_source != PluginSource::Cluster, plugin_source != PluginSource::Volume);
+        let mut plugins = Plugins::new(engine, folder.as_deref(), documents, &metrics);
+        plugins.read_folder(!objects).await?;
         let fence = if terms.is_some() { Fence::shut() } else { Fence::open() };
         let api = Api::connect(context.as_deref(), fence, &metrics).await?;
         tracing::info!(
@@ -61,48 +63,47 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
             namespaces = scope(&namespaces, namespace_selector.as_deref()),
             "serving"
         );
-        tokio::spawn({
-            let (api, registry, namespaces) = (api.clone(), Arc::clone(&registry), namespaces.clone());
-            let selects = namespace_selector.is_some();
-            async move { access::say_what_is_missing(&api, &registry, &namespaces, selects).await }
-        });
+        if objects {
+            plugins.read_objects(&api).await;
+        }
+        let registry = plugins.registry(None);
+        let rights = Scope { namespaces: namespaces.clone(), selects_namespaces: namespace_selector.is_some() };
         let candidate = terms.map(|terms| {
             let namespace = election.leader_elect_namespace.as_deref().unwrap_or(api.default_namespace());
             Candidate::new(api.clone(), namespace, &election.leader_elect_name, process(), terms)
         });
         let identity = identity();
-        let settings = Settings { namespaces, namespace_selector, resync, renders, workers, identity };
-        anyhow::Ok((Arc::new(Host::new(api, registry, settings, metrics)), candidate))
+        let settings = Settings {
+            namespaces,
+            namespace_selector,
+            resync,
+            renders,
+            workers,
+            identity,
+            plugins_may_come: objects,
+        };
+        let host = Arc::new(Host::new(api.clone(), Arc::clone(&registry), settings, metrics));
+        let keeps = tokio::spawn({
+            let host = Arc::clone(&host);
+            async move {
+                access::say_what_is_missing(&api, &registry, &rights.namespaces, rights.selects_namespaces).await;
+                plugins.follow(host, api, rights).await;
+            }
+        });
+        anyhow::Ok((host, candidate, keeps))
     };
-    let (host, candidate) = tokio::select! {
+    let (host, candidate, keeps) = tokio::select! {
         started = start => started?,
         () = signals.end() => return Ok(()),
     };
-    let end = lead::serve(&host, workers, candidate, &readiness, &mut signals).await;
+    let end = tokio::select! {
+        end = lead::serve(&host, workers, candidate, &readiness, &mut signals) => end,
+        fault = keeps => Err(anyhow::anyhow!("the plugins are not followed any more: {fault:?}")),
+    };
     if let Err(error) = &end {
         tracing::error!("ending: {error:#}");
     }
     end
-}
-
-fn say_what_serves(registry: &Registry, metrics: &Metrics) {
-    for plugin in registry.plugins() {
-        let serves: Vec<String> =
-            plugin.manifest.serves.iter().map(|serving| format!("{}.{}", serving.plural, serving.group)).collect();
-        tracing::info!(
-            plugin = plugin.name,
-            version = plugin.manifest.version,
-            digest = plugin.digest,
-            serves = serves.join(", "),
-            "serving"
-        );
-        metrics.plugin(&plugin.name).phase(None, Some("Serving"));
-    }
-    for problem in registry.problems() {
-        let plugin = problem.plugin.as_deref().unwrap_or(&problem.file);
-        tracing::error!(plugin, file = problem.file, reason = problem.reason, "not serving: {}", problem.message);
-        metrics.plugin(plugin).phase(None, Some(&problem.reason));
-    }
 }
 
 fn scope(namespaces: &[String], selector: Option<&str>) -> String {

@@ -72,6 +72,11 @@ impl Api {
         &self.shared.default_namespace
     }
 
+    /// Whether this host leads, or is alone.
+    pub fn may_write(&self) -> bool {
+        self.fence().left().is_some()
+    }
+
     pub fn server(&self) -> &str {
         &self.shared.server
     }

@@ -174,7 +174,7 @@ pub(crate) fn owned_fields_hash(child: &Child) -> u64 {
 fn fingerprint(plugin: &Plugin, request: &Request) -> u64 {
     let Request { parent, config, selector_labels, children, related, secrets, now, seed } = request;
     let mut hasher = DefaultHasher::new();
-    (&plugin.name, &plugin.digest, parent, config, selector_labels, now, seed).hash(&mut hasher);
+    (&plugin.name, &plugin.digest, plugin.revision, parent, config, selector_labels, now, seed).hash(&mut hasher);
     for child in children {
         let ObservedChild { api_version, kind, name, uid, going, object, data_version } = child;
         (api_version, kind, name, uid, going, object, data_version).hash(&mut hasher);

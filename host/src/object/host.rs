@@ -7,6 +7,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch as cell;
 
+use super::census::Census;
 use super::children::{ChildId, Children};
 use super::kinds::{Kind, Kinds, Standing, State};
 use super::memory::hash_of;
@@ -36,12 +37,17 @@ pub struct Host {
     pub(crate) queue_metrics: QueueMetrics,
     /// Renders at one time; the sandbox has room for each.
     pub(crate) slots: Slots,
+    pub(crate) census: Census,
     /// Every object is looked at again after this.
     pub(crate) resync: Duration,
     /// `reportingInstance` of Events.
     pub(crate) identity: String,
     pub(crate) metrics: Metrics,
     workers: usize,
+    /// What is wrong with the source of plugins.
+    trouble: Mutex<Option<String>>,
+    /// No plugin at all is no fault: they come as objects.
+    plugins_may_come: bool,
     /// UIDs of parents whose Secrets have changed, and were not looked at since.
     secrets_moved: Mutex<HashSet<Box<str>>>,
     /// Who waits for a name to become free.
@@ -62,6 +68,8 @@ pub struct Settings {
     pub workers: usize,
     /// `reportingInstance` of Events.
     pub identity: String,
+    /// No plugin at all is no fault: they come as objects.
+    pub plugins_may_come: bool,
 }
 
 /// Why the host is not ready, in words.
@@ -69,7 +77,7 @@ pub type Unmet = Vec<String>;
 
 impl Host {
     pub fn new(api: Api, registry: Arc<Registry>, settings: Settings, metrics: Metrics) -> Self {
-        let Settings { namespaces, namespace_selector, resync, renders, workers, identity } = settings;
+        let Settings { namespaces, namespace_selector, resync, renders, workers, identity, plugins_may_come } = settings;
         let queue_metrics = metrics.queue("objects");
         let served = Arc::new(Namespaces::new(namespace_selector));
         let slots = Slots::new(renders, workers);
@@ -88,6 +96,9 @@ impl Host {
             queue: Queue::new(queue_metrics.clone()),
             queue_metrics,
             slots,
+            census: Census::default(),
+            trouble: Mutex::default(),
+            plugins_may_come,
             resync,
             identity,
             metrics,
@@ -100,7 +111,7 @@ impl Host {
         Arc::clone(&self.serving.read())
     }
 
-    pub(crate) fn registry(&self) -> Arc<Registry> {
+    pub fn registry(&self) -> Arc<Registry> {
         Arc::clone(&self.serving.read().registry)
     }
 
@@ -123,6 +134,16 @@ impl Host {
 
     pub(crate) fn controller(&self, kind: usize) -> Option<Arc<ControllerMetrics>> {
         self.serving.read().controllers.get(kind).cloned()
+    }
+
+    /// How many objects a plugin serves.
+    pub fn objects_of(&self, plugin: &str) -> u64 {
+        self.census.of(plugin)
+    }
+
+    /// What is wrong with the source of plugins, which makes nobody unready.
+    pub fn plugins_in_trouble(&self, trouble: Option<String>) {
+        *self.trouble.lock() = trouble;
     }
 
     /// Told when another set of kinds is to be watched.
@@ -210,6 +231,8 @@ impl Host {
                 }
             }
         }
+        let registry = self.registry();
+        any |= self.plugins_may_come && registry.plugins().is_empty() && registry.problems().is_empty();
         // A kind that is impossible is classified; it must not stop the others.
         if !any {
             starting.append(&mut impossible);
@@ -230,6 +253,7 @@ impl Host {
             .filter_map(|(kind, scope)| {
                 Some(format!("{} {} unreachable: {}", kind.name(), scope.words(), scope.trouble()?))
             })
+            .chain(self.trouble.lock().clone())
             .collect()
     }
 

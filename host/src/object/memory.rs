@@ -14,6 +14,8 @@ use crate::sandbox::model::Condition;
 
 #[derive(Default)]
 pub(crate) struct Memory {
+    /// Who serves it, for the census.
+    pub plugin: Option<Arc<str>>,
     /// Of this parent; one of the same name with another UID begins anew.
     pub uid: String,
     /// Of the parent, at its last walk: what came of it says nothing of another.

@@ -47,12 +47,14 @@ async fn steps(
     let plugin = match dispatch::dispatch(&registry, &host.group_of(key), parent) {
         Ok(plugin) => plugin,
         Err(error) => {
+            host.census.count(&mut memory.plugin, None);
             if error.is_nobodys(&registry) {
                 finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
             }
             return Err(error.into());
         }
     };
+    host.census.count(&mut memory.plugin, Some(&plugin.name));
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
     let mut gathered = gather::gather(host, &plugin, parent, memory)?;
     let finalizes = plugin.component.hooks().finalizer;

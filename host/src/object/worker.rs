@@ -73,15 +73,21 @@ async fn one(host: &Host, ledger: &Ledger, job: &Job<ParentKey>) -> Reconciled {
     let key = &job.key;
     let Some(parent) = host.parents.get(key) else {
         let known = ledger.entries.lock().remove(key);
-        if let Some(Entry { memory, .. }) = known {
+        if let Some(Entry { mut memory, .. }) = known {
+            host.census.count(&mut memory.plugin, None);
             host.forget(key, &memory.uid);
         }
         return Reconciled::Success;
     };
     // Taken out while the object is in hand; one of the same name with another UID begins anew.
-    let known = ledger.entries.lock().remove(key).filter(|entry| entry.memory.uid == parent.id.uid);
-    let Entry { mut memory, mut outcome } = known
-        .unwrap_or_else(|| Entry { memory: Memory { uid: parent.id.uid.clone(), ..Memory::default() }, outcome: None });
+    let known = ledger.entries.lock().remove(key);
+    let Entry { mut memory, mut outcome } = match known {
+        Some(entry) if entry.memory.uid == parent.id.uid => entry,
+        other => {
+            let plugin = other.and_then(|entry| entry.memory.plugin);
+            Entry { memory: Memory { uid: parent.id.uid.clone(), plugin, ..Memory::default() }, outcome: None }
+        }
+    };
     let result = match job.lane {
         Lane::Walk => {
             if memory.generation != parent.generation {
@@ -101,6 +107,8 @@ async fn one(host: &Host, ledger: &Ledger, job: &Job<ParentKey>) -> Reconciled {
     };
     if host.parents.get(key).is_some() {
         ledger.entries.lock().insert(key.clone(), Entry { memory, outcome });
+    } else {
+        host.census.count(&mut memory.plugin, None);
     }
     result
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::passed::Passed;
+use super::status::PluginStatus;
 use crate::check::{Grant, GrantedParent, Strategy, syntax};
 use crate::limits::{FINALIZE, FINALIZE_RANGE, PluginLimits};
 use crate::names;
@@ -24,7 +25,13 @@ use crate::names;
     root = "PluginObject",
     doc = "A Plugin installs a WebAssembly component that renders the children of custom resources.",
     category = "keelson",
-    printcolumn(name = "Source", type_ = "string", json_path = ".spec.source.file.path"),
+    status = "PluginStatus",
+    printcolumn(name = "Serves", type_ = "string", json_path = ".status.serves"),
+    printcolumn(name = "Version", type_ = "string", json_path = ".status.version"),
+    printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+    printcolumn(name = "Digest", type_ = "string", json_path = ".status.servingDigest"),
+    printcolumn(name = "Objects", type_ = "integer", json_path = ".status.objects"),
+    printcolumn(name = "Source", type_ = "string", json_path = ".spec.source.file.path", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -6,6 +6,7 @@
 
 mod file;
 mod volume;
+pub mod cluster;
 
 pub use file::{DocumentFile, FileError, FileRule, SourceError};
-pub use volume::{artifact, read};
+pub use volume::{artifact, read, stamp};

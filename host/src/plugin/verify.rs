@@ -30,11 +30,16 @@ pub struct VerifyError {
 }
 
 pub fn verify(bytes: Vec<u8>, trust: &Trust) -> Result<Verified, VerifyError> {
-    let sha256 = hex(&Sha256::digest(&bytes));
+    let sha256 = digest(&bytes);
     match trust {
         Trust::Sha256(trusted) if *trusted != sha256 => Err(VerifyError { found: sha256, trusted: trusted.clone() }),
         Trust::Sha256(_) | Trust::Unsigned(Yes) => Ok(Verified { bytes, sha256 }),
     }
+}
+
+/// SHA-256, in lower-case hex.
+pub fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

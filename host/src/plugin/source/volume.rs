@@ -5,7 +5,9 @@
 //! folder. Names that begin with a dot are passed over.
 
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::file::{DocumentFile, FileError, FileRule, SourceError};
@@ -41,6 +43,19 @@ pub fn read(folder: &Path) -> Result<Vec<DocumentFile>, SourceError> {
             DocumentFile { text: text.map_err(|rule| FileError { field: "", file: file.clone(), rule }), file }
         })
         .collect())
+}
+
+/// Another whenever a file of the folder is another: names, sizes, times and inodes, where all links end.
+pub fn stamp(folder: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    let mut names: Vec<_> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    names.sort();
+    for path in names {
+        let state = fs::metadata(&path).ok().map(|it| (it.len(), it.mtime(), it.mtime_nsec(), it.ino()));
+        (path, state).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// The bytes of the component that a document names.
