@@ -22,6 +22,8 @@ mod crd;
 mod specs;
 mod fuzz;
 mod plugins;
+mod objects;
+mod swap;
 mod strategies;
 mod drift;
 mod refusals;
@@ -127,6 +129,16 @@ fn main() -> ExitCode {
         shared!(plugins::case_71_a_plugin_that_hangs_stalls_only_its_objects).within(seconds(240)),
         shared!(plugins::case_72_a_child_with_an_invalid_name_wedges_nothing),
         private!(plugins::case_75_four_of_five_plugins_serve, crd::without()),
+        private!(objects::a_plugin_object_installs_and_its_status_tells).within(seconds(180)),
+        private!(objects::a_file_goes_before_an_object_of_the_same_name),
+        private!(objects::who_serves_a_kind_keeps_it).within(seconds(180)),
+        private!(objects::without_the_kind_or_the_right_the_folder_serves_on, objects::bare()).within(seconds(180)),
+        private!(objects::a_standby_follows_and_says_nothing).within(seconds(180)),
+        shared!(swap::a_new_version_serves_without_a_restart),
+        shared!(swap::a_version_that_fails_leaves_the_last_one_serving).within(seconds(180)),
+        shared!(swap::a_new_version_sees_what_the_old_one_did_not),
+        shared!(swap::a_swap_under_load_fails_no_render).within(seconds(240)),
+        shared!(swap::a_plugin_may_come_and_go),
         shared!(finalize::case_12_a_deleted_database_is_finalized_at_once),
         shared!(finalize::case_46_a_finalization_that_is_cut_short_is_completed),
         shared!(finalize::a_finalization_fits_every_kind_of_delete),

@@ -120,6 +120,9 @@ impl Cluster {
 
     async fn install(&self, what: Install) -> anyhow::Result<()> {
         self.policy().await?;
+        if what != Install::Nothing {
+            self.kubectl(&["apply", "-f", "deploy/overlays/plugins-cluster/access.yaml"]).await?;
+        }
         if what == Install::NoCrd {
             self.kubectl(&["delete", "crd/databases.zalando.org"]).await?;
         }

@@ -45,7 +45,7 @@ pub use host::{HOST_ACCOUNT, HOST_USER, Host, HostBuilder};
 pub use metrics::{Metrics, get as http_get};
 pub use object::{
     CLAIM, CONFIG_MAP, Condition, DATABASE, DEPLOYMENT, ENDPOINT_SLICE, EVENT, JOB, Kind, LEASE, NAMESPACE, Object,
-    POD, SECRET, SERVICE, STORAGE_CLASS, VOLUME,
+    PLUGIN, POD, SECRET, SERVICE, STORAGE_CLASS, VOLUME,
 };
 pub use paths::{binary, guests, plugins, repository, state, sweep};
 pub use probe::Probe;

@@ -26,6 +26,7 @@ pub const DEPLOYMENT: Kind = Kind::namespaced("apps/v1", "Deployment", "deployme
 pub const ENDPOINT_SLICE: Kind = Kind::namespaced("discovery.k8s.io/v1", "EndpointSlice", "endpointslices");
 pub const EVENT: Kind = Kind::namespaced("events.k8s.io/v1", "Event", "events");
 pub const LEASE: Kind = Kind::namespaced("coordination.k8s.io/v1", "Lease", "leases");
+pub const PLUGIN: Kind = Kind::cluster("keelson.dev/v1alpha1", "Plugin", "plugins");
 pub const NAMESPACE: Kind = Kind::cluster("v1", "Namespace", "namespaces");
 
 /// An object as the API server returned it.

@@ -112,6 +112,19 @@ impl Probe {
 
     /// `NAME.wasm` and `NAME.yaml` into a folder of plugins.
     pub fn write(&self, folder: &Path) -> Outcome {
+        self.write_component(folder)?;
+        std::fs::write(folder.join(format!("{}.yaml", self.name)), self.document())?;
+        Ok(())
+    }
+
+    /// As a file of a plugin folder, or as an object of the cluster.
+    pub fn document(&self) -> String {
+        json!({"apiVersion": "keelson.dev/v1alpha1", "kind": "Plugin", "metadata": {"name": self.name}, "spec": self.spec})
+            .to_string()
+    }
+
+    /// `NAME.wasm` alone.
+    pub fn write_component(&self, folder: &Path) -> Outcome {
         let guest = paths::guests().join(self.guest);
         let mut component =
             std::fs::read(&guest).with_context(|| format!("no guest at {}: make test-guests", guest.display()))?;
@@ -122,10 +135,10 @@ impl Probe {
         room.fill(b' ');
         room.iter_mut().zip(manifest.bytes()).for_each(|(to, from)| *to = from);
         std::fs::create_dir_all(folder)?;
-        std::fs::write(folder.join(format!("{}.wasm", self.name)), component)?;
-        let document = json!({"apiVersion": "keelson.dev/v1alpha1", "kind": "Plugin",
-            "metadata": {"name": self.name}, "spec": self.spec});
-        std::fs::write(folder.join(format!("{}.yaml", self.name)), document.to_string())?;
+        // At once, as `keelson plugin copy` does it: a host may be looking.
+        let (file, new) = (folder.join(format!("{}.wasm", self.name)), folder.join(format!(".{}.new", self.name)));
+        std::fs::write(&new, component)?;
+        std::fs::rename(new, file)?;
         Ok(())
     }
 }

@@ -23,6 +23,9 @@ use crate::plugin::tell::{self, Told};
 use crate::plugin::{Origin, Registry, Roster};
 use crate::sandbox::Engine;
 
+/// After a plugin's name: what its newest version came to, where an earlier one serves.
+const NEWEST: &str = " (newest)";
+
 pub(crate) struct Plugins {
     roster: Roster,
     folder: Option<Folder>,
@@ -197,7 +200,7 @@ impl Plugins {
             now.insert(name, said);
         }
         for problem in registry.held() {
-            let name = format!("{} (newest)", problem.name());
+            let name = format!("{}{NEWEST}", problem.name());
             let said = Said { phase: problem.reason.clone(), words: problem.message.clone() };
             if self.said.get(&name) != Some(&said) {
                 let (plugin, file) = (problem.name(), &problem.file);
@@ -212,7 +215,10 @@ impl Plugins {
             now.insert(name, said);
         }
         for name in self.said.keys().filter(|name| !now.contains_key(*name)) {
-            tracing::info!(plugin = name, "gone");
+            match name.strip_suffix(NEWEST) {
+                Some(plugin) => tracing::info!(plugin, "nothing is held back any more"),
+                None => tracing::info!(plugin = name, "gone"),
+            }
         }
         let names = self.said.keys().chain(now.keys()).filter(|name| !name.contains(' '));
         for name in names.collect::<std::collections::BTreeSet<_>>() {
