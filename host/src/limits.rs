@@ -102,8 +102,18 @@ pub const CONDITIONS: usize = 32;
 pub const JSON_DEPTH: usize = 64;
 /// Bytes of a component file; a larger one is refused before it is read. componentize-py makes 18 MB.
 pub const COMPONENT_BYTES: u64 = 64 * MIB as u64;
-/// Compiling one component. Python takes 11 s on two busy cores.
+/// Compiling one component, by the clock and by the processor. Python takes 11 s on two busy cores.
 pub const COMPILE: Duration = Duration::from_secs(120);
+/// Bytes of memory that a compiler may take; less where the container has less. Python takes 355 MiB.
+pub const COMPILE_MEMORY: u64 = 1024 * MIB as u64;
+/// Bytes that are left to the host itself while a compiler runs.
+pub const COMPILE_RESERVE: u64 = 8 * MIB as u64;
+/// How often a compiler's memory is looked at: at a gigabyte a second it is beyond its limit by so much of one.
+pub const COMPILE_POLL: Duration = Duration::from_millis(5);
+/// Bytes of one component's compiled form. Python's has 50 MiB.
+pub const COMPILED_BYTES: u64 = 512 * MIB as u64;
+/// Bytes of compiled code that are kept on disk; what was used longest ago goes. Less than the volume's `sizeLimit`.
+pub const CACHE_BYTES: u64 = 224 * MIB as u64;
 /// Bytes of a Plugin document.
 pub const DOCUMENT_BYTES: u64 = 256 * KIB as u64;
 /// Bytes of a parent that a guest is asked to render; a larger one is `TooLarge`. A spec has no business near etcd's 1.5 MiB.

@@ -24,6 +24,9 @@ const QUEUE_SECONDS: [f64; 8] = [0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 100
 /// From a tenth of a small render to the wall-time limit.
 const RENDER_SECONDS: [f64; 10] = [0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.001, 0.01, 0.1, 1.0, 2.0];
 
+/// Of `keelson_plugin_bytes`: the memory that one call took at most.
+const CALL: &str = "call";
+
 type Float = Gauge<f64, AtomicU64>;
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
@@ -50,6 +53,8 @@ struct Inner {
     writes: Family<Write, Counter>,
     leads: Family<LeaseName, Gauge>,
     replacements: Family<Replacement, Counter>,
+    compiles: Family<Compile, Counter>,
+    plugin_bytes: Family<PluginBytes, Gauge>,
     resident: Gauge,
 }
 
@@ -92,6 +97,7 @@ pub struct PluginMetrics {
     plugin: Arc<str>,
     ok: Counter,
     seconds: Histogram,
+    call_bytes: Gauge,
 }
 
 /// The handle of one API server.
@@ -119,6 +125,8 @@ labels! {
     Write { kind: Arc<str>, verb: &'static str }
     LeaseName { name: Arc<str> }
     Replacement { kind: Arc<str>, cause: &'static str }
+    Compile { result: &'static str }
+    PluginBytes { plugin: Arc<str>, of: &'static str }
 }
 
 // === impl Metrics ===
@@ -178,6 +186,16 @@ impl Metrics {
                 "keelson_replacements",
                 "Children deleted to be made anew, by kind and cause",
             ),
+            compiles: add(
+                &mut registry,
+                "keelson_compiles",
+                "Components that were compiled, came out of the cache, or whose entry in it was damaged",
+            ),
+            plugin_bytes: add(
+                &mut registry,
+                "keelson_plugin_bytes",
+                "Bytes of a plugin's component, of its code in memory, and of what one call took at most",
+            ),
             resident: {
                 let resident = Gauge::default();
                 registry.register("process_resident_memory_bytes", "Resident memory", resident.clone());
@@ -235,6 +253,7 @@ impl Metrics {
         PluginMetrics {
             ok: self.0.renders.get_or_create_owned(&Render { plugin: plugin.clone(), result: "ok".into() }),
             seconds: self.0.render_seconds.get_or_create_owned(&Plugin { plugin: plugin.clone() }),
+            call_bytes: self.0.plugin_bytes.get_or_create_owned(&PluginBytes { plugin: plugin.clone(), of: CALL }),
             metrics: self.clone(),
             plugin,
         }
@@ -269,6 +288,11 @@ impl Metrics {
 }
 
 impl Metrics {
+    /// So many components more: `compiled`, `cached` or `rebuilt`.
+    pub fn compiled(&self, result: &'static str, more: u64) {
+        self.0.compiles.get_or_create(&Compile { result }).inc_by(more);
+    }
+
     /// A child that was deleted to be made anew.
     pub fn replaced(&self, kind: &str, cause: &'static str) {
         self.0.replacements.get_or_create(&Replacement { kind: kind.into(), cause }).inc();
@@ -374,6 +398,29 @@ impl PluginMetrics {
         let label = Render { plugin: self.plugin.clone(), result: reason.into() };
         self.metrics.0.renders.get_or_create(&label).inc();
         self.seconds.observe(took.as_secs_f64());
+    }
+
+    /// The memory that a call took.
+    pub fn took(&self, bytes: usize) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        if self.call_bytes.get() < bytes {
+            self.call_bytes.set(bytes);
+        }
+    }
+
+    /// What the host holds of a plugin: its component's size, and that of its code.
+    pub fn holds(&self, component: usize, code: usize) {
+        for (of, bytes) in [("component", component), ("code", code)] {
+            let label = PluginBytes { plugin: self.plugin.clone(), of };
+            self.metrics.0.plugin_bytes.get_or_create(&label).set(i64::try_from(bytes).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// It does not serve any more.
+    pub fn gone(&self) {
+        for of in ["component", "code", CALL] {
+            self.metrics.0.plugin_bytes.remove(&PluginBytes { plugin: self.plugin.clone(), of });
+        }
     }
 
     /// The phase that the plugin has moved to.

@@ -9,6 +9,7 @@
 //! but for `render_quickly`.
 
 pub mod model;
+mod cache;
 mod engine;
 pub mod compiler;
 mod log;
@@ -18,7 +19,8 @@ mod json;
 mod contract;
 mod component;
 
-pub use component::Component;
+pub use cache::{Cache, CacheError, Counts};
+pub use component::{Component, Size};
 pub use engine::{Compiler, Engine, EngineError};
 pub use model::{
     CallError, Child, ChildKind, Children, Condition, Discriminator, Explanation, Failure, FailureClass, Finalization,

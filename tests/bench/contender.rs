@@ -94,7 +94,10 @@ impl Setup<'_> {
             Contender::Host => command
                 .args(["run", "--probe-address", "127.0.0.1:0", "--log-format", "json", "--workers", &workers])
                 .arg("--plugins")
-                .arg(plugins()),
+                .arg(plugins())
+                // As the Deployment has it: a second start finds its code.
+                .arg("--compile-cache")
+                .arg(&dir),
             Contender::Peer(_) => command.args(["-workers", &workers, contender.name()]),
         };
         command.env("KUBECONFIG", &config).env_remove("WATCH_NAMESPACE");

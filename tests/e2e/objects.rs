@@ -35,16 +35,19 @@ pub(crate) async fn a_plugin_object_installs_and_its_status_tells(case: Case) ->
     let folder = component(&case, &[&probe])?;
     // Ready without any plugin: they come as objects.
     let host = host(&case, &folder).start().await?;
-    case.apply(&probe.document()).await?;
+    case.cluster.apply("", &probe.document()).await?;
     let database = case.database("a", "mongo").await?;
     ensure!(database.text("/status/message") == "one", "{database}");
     let pod = case.get(POD, "a").await?;
 
-    let counted = |plugin: &Object| plugin.at("/status/objects") == &json!(1) && plugin.text("/status/phase") == "Serving";
+    let counted =
+        |plugin: &Object| plugin.at("/status/objects") == &json!(1) && plugin.text("/status/phase") == "Serving";
     let plugin = case.wait(PLUGIN, "probe", "counted", counted).await?;
     let digest = plugin.text("/status/servingDigest").to_owned();
     ensure!(digest.len() == "sha256:".len() + 64 && digest == plugin.text("/status/digest"), "{plugin}");
-    for (at, wanted) in [("version", "0.0.0"), ("contract", "0.1.0"), ("serves", "databases.zalando.org (/spec/type=mongo)")] {
+    for (at, wanted) in
+        [("version", "0.0.0"), ("contract", "0.1.0"), ("serves", "databases.zalando.org (/spec/type=mongo)")]
+    {
         ensure!(plugin.text(&format!("/status/{at}")) == wanted, "{at}: {plugin}");
     }
     ensure!(plugin.at("/status/exports") == &json!(["render"]), "{plugin}");
@@ -57,7 +60,7 @@ pub(crate) async fn a_plugin_object_installs_and_its_status_tells(case: Case) ->
     }
 
     // An edit takes effect.
-    case.apply(&probe.clone().script(&script("two")).document()).await?;
+    case.cluster.apply("", &probe.clone().script(&script("two")).document()).await?;
     case.wait(DATABASE, "a", "rendered anew", |database| database.text("/status/message") == "two").await?;
     // One that cannot serve leaves the last one serving, and says why.
     let mut wrong: Value = serde_json::from_str(&probe.document())?;
@@ -78,8 +81,11 @@ pub(crate) async fn a_plugin_object_installs_and_its_status_tells(case: Case) ->
     case.wait(DATABASE, "b", "told", |database| database.is_not("Ready", "NoPlugin")).await?;
     ensure!(case.get(POD, "a").await?.uid() == pod.uid(), "its Pod went with the plugin");
     ensure!(host.probe("/readyz").await?.0 == 200);
-    case.apply(&probe.document()).await?;
-    case.wait(DATABASE, "a", "Ready again", |database| database.is("Ready") && database.text("/status/message") == "one").await?;
+    case.cluster.apply("", &probe.document()).await?;
+    case.wait(DATABASE, "a", "Ready again", |database| {
+        database.is("Ready") && database.text("/status/message") == "one"
+    })
+    .await?;
     ensure!(case.get(POD, "a").await?.uid() == pod.uid());
     phase(&case, "probe", "Serving").await?;
     case.quiet(seconds(5)).await
@@ -95,7 +101,7 @@ pub(crate) async fn a_file_goes_before_an_object_of_the_same_name(case: Case) ->
     let probe = Probe::new("probe", "mongo").script(&script("of the file"));
     let folder = case.probes(&[probe.clone()])?;
     let _host = host(&case, &folder).start().await?;
-    case.apply(&probe.script(&script("of the object")).document()).await?;
+    case.cluster.apply("", &probe.script(&script("of the object")).document()).await?;
     let plugin = phase(&case, "probe", "Shadowed").await?;
     ensure!(plugin.is_not("Serving", "Shadowed") && plugin.message("Serving").contains("probe.yaml"), "{plugin}");
     ensure!(plugin.at("/status/objects") == &json!(0), "{plugin}");
@@ -111,10 +117,10 @@ pub(crate) async fn who_serves_a_kind_keeps_it(case: Case) -> Outcome {
         (Probe::new("zeta", "mongo").script(&script("zeta")), Probe::new("alpha", "mongo").script(&script("alpha")));
     let folder = component(&case, &[&zeta, &alpha])?;
     let running = host(&case, &folder).start().await?;
-    case.apply(&zeta.document()).await?;
+    case.cluster.apply("", &zeta.document()).await?;
     case.database("a", "mongo").await?;
     phase(&case, "zeta", "Serving").await?;
-    case.apply(&alpha.document()).await?;
+    case.cluster.apply("", &alpha.document()).await?;
     let plugin = phase(&case, "alpha", "Conflict").await?;
     ensure!(plugin.message("Serving").contains("zeta"), "{plugin}");
     // Whoever starts, and in whatever order it finds them.
@@ -149,7 +155,7 @@ pub(crate) async fn without_the_kind_or_the_right_the_folder_serves_on(case: Cas
     case.until("the missing right to be told", seconds(60), forbidden).await?;
     case.database("b", "mongo").await?;
     case.cluster.kubectl(&["apply", "-f", "deploy/overlays/plugins-cluster/access.yaml"]).await?;
-    case.apply(&of_object.document()).await?;
+    case.cluster.apply("", &of_object.document()).await?;
     case.apply_database("c", "mysql").await?;
     case.wait_for(seconds(60), DATABASE, "c", "Ready", |database| database.is("Ready")).await?;
     case.until("all to be well", seconds(20), async || Ok(host.probe("/readyz").await?.1 == "ready\n")).await
@@ -162,14 +168,20 @@ pub(crate) async fn a_standby_follows_and_says_nothing(case: Case) -> Outcome {
     for rival in ["a", "b"] {
         let account = format!("--serviceaccount={}:{rival}", case.namespace);
         case.cluster
-            .kubectl(&["create", "clusterrolebinding", &format!("plugins-{rival}"), "--clusterrole=keelson-plugin-objects", &account])
+            .kubectl(&[
+                "create",
+                "clusterrolebinding",
+                &format!("plugins-{rival}"),
+                "--clusterrole=keelson-plugin-objects",
+                &account,
+            ])
             .await?;
     }
     let start = |rival: &Rival| rival.host().plugins(&folder).arg("--plugin-source=both");
     let mut leader = start(&a).start().await?;
     let standby = start(&b).start().await?;
     ensure!(leader.leads().await? && standby.stands_by().await?);
-    case.apply(&probe.document()).await?;
+    case.cluster.apply("", &probe.document()).await?;
     case.database("a", "mongo").await?;
     phase(&case, "probe", "Serving").await?;
     let compiled = async || Ok(!standby.log_lines(&["serving", "\"plugin\":\"probe\""]).is_empty());
@@ -178,7 +190,7 @@ pub(crate) async fn a_standby_follows_and_says_nothing(case: Case) -> Outcome {
     ensure!(written.is_empty(), "a standby has written:\n{written:?}");
     leader.stop().await?;
     case.until("the standby to lead", seconds(20), async || standby.leads().await).await?;
-    case.apply(&probe.clone().script(&script("two")).document()).await?;
+    case.cluster.apply("", &probe.clone().script(&script("two")).document()).await?;
     case.wait(DATABASE, "a", "rendered anew", |database| database.text("/status/message") == "two").await?;
     let counted = |plugin: &Object| plugin.at("/status/objects") == &json!(1);
     case.wait(PLUGIN, "probe", "counted by the new leader", counted).await.map(drop)

@@ -146,6 +146,126 @@ pub(crate) async fn case_75_four_of_five_plugins_serve(case: Case) -> Outcome {
     Ok(())
 }
 
+/// A section that no tool knows, so many MiB long.
+fn padded(component: &std::path::Path, mib: u32) -> Outcome {
+    let bytes = mib * 1024 * 1024;
+    let mut section = vec![0];
+    let mut left = bytes;
+    while left >= 0x80 {
+        section.push((left as u8) | 0x80);
+        left >>= 7;
+    }
+    section.push(left as u8);
+    section.extend([3, b'p', b'a', b'd']);
+    let mut all = std::fs::read(component)?;
+    all.extend(section);
+    all.resize(all.len() + bytes as usize - 4, 7);
+    Ok(std::fs::write(component, all)?)
+}
+
+pub(crate) async fn case_61_a_large_plugin_is_told_apart_from_a_small_one(case: Case) -> Outcome {
+    specs::install_loose(&case).await?;
+    let folder = case.probes(&[])?;
+    for (name, mib) in [("small", 0), ("large", 18), ("larger", 65)] {
+        Probe::new(name, name).script(&good()).write(&folder)?;
+        if mib > 0 {
+            padded(&folder.join(format!("{name}.wasm")), mib)?;
+        }
+    }
+    let host = case.host().plugins(&folder).start().await?;
+    for name in ["small", "large"] {
+        case.database(name, name).await?;
+    }
+    case.apply_database("larger", "larger").await?;
+    let database = case.wait(DATABASE, "larger", "told", |d| d.is_not("Ready", "PluginUnavailable")).await?;
+    ensure!(database.message("Ready").contains("larger than 65536 KiB"), "{database}");
+    let metrics = host.metrics().await?;
+    let bytes = |plugin: &str, of: &str| metrics.sum("keelson_plugin_bytes", &[("plugin", plugin), ("of", of)]);
+    ensure!(bytes("large", "component") > 18.0 * 1024.0 * 1024.0, "{}", bytes("large", "component"));
+    ensure!(bytes("small", "component") < 1024.0 * 1024.0, "{}", bytes("small", "component"));
+    for plugin in ["small", "large"] {
+        ensure!(bytes(plugin, "code") > bytes("small", "component"), "{plugin}: {}", bytes(plugin, "code"));
+        ensure!(bytes(plugin, "call") >= 65_536.0, "{plugin}: {}", bytes(plugin, "call"));
+    }
+    ensure!(bytes("larger", "component") < 0.5);
+    Ok(())
+}
+
+pub(crate) async fn case_63_a_start_compiles_nothing_that_was_compiled(case: Case) -> Outcome {
+    let folder = case.plugin_folder()?;
+    let cache = folder.with_extension("cache");
+    std::fs::create_dir_all(&cache)?;
+    let start = async || {
+        case.host().plugins(&folder).arg("--compile-cache").arg(&cache.to_string_lossy()).start().await
+    };
+    let counts = async |host: &Host| {
+        let metrics = host.metrics().await?;
+        let of = |result: &str| metrics.sum("keelson_compiles_total", &[("result", result)]);
+        anyhow::Ok([of("compiled"), of("cached"), of("rebuilt")])
+    };
+    let host = start().await?;
+    ensure!(counts(&host).await? == [2.0, 0.0, 0.0], "{:?}", counts(&host).await?);
+    case.database("m", "mongo").await?;
+    drop(host);
+    let host = start().await?;
+    ensure!(counts(&host).await? == [0.0, 2.0, 0.0], "{:?}", counts(&host).await?);
+    case.database("y", "mysql").await?;
+    drop(host);
+    // Cut off, as by a full disk; and of a version that made other code: both are made anew, and that is said once.
+    for entry in std::fs::read_dir(cache.join("compiled"))? {
+        let path = entry?.path();
+        let bytes = std::fs::read(&path)?;
+        std::fs::write(&path, bytes.get(..bytes.len() / 2).unwrap_or_default())?;
+    }
+    let host = start().await?;
+    ensure!(counts(&host).await? == [2.0, 0.0, 2.0], "{:?}", counts(&host).await?);
+    ensure!(host.log_lines(&["WARN", "made anew", "is damaged"]).len() == 2, "{}", host.log());
+    case.database("n", "mongo").await?;
+    drop(host);
+    let host = start().await?;
+    ensure!(counts(&host).await? == [0.0, 2.0, 0.0], "{:?}", counts(&host).await?);
+    drop(host);
+    // No place to keep it: said once, and all serves.
+    std::fs::remove_dir_all(&cache)?;
+    std::fs::write(&cache, "a file")?;
+    let host = start().await?;
+    ensure!(counts(&host).await? == [2.0, 0.0, 0.0], "{:?}", counts(&host).await?);
+    ensure!(host.log_lines(&["WARN", "compiled plugins are not kept"]).len() == 1, "{}", host.log());
+    Ok(())
+}
+
+pub(crate) async fn case_77_a_deadline_always_exists(case: Case) -> Outcome {
+    specs::install_loose(&case).await?;
+    let folder = case.probes(&[])?;
+    let combinations = [
+        ("neither", json!({}), ["OutOfFuel", "Timeout"]),
+        ("fuel", json!({"fuel": 1_000_000}), ["OutOfFuel", "OutOfFuel"]),
+        ("wall", json!({"wallMilliseconds": 50, "fuel": 1_000_000_000_000_u64}), ["Timeout", "Timeout"]),
+        ("both", json!({"wallMilliseconds": 60_000, "fuel": 1000}), ["OutOfFuel", "OutOfFuel"]),
+    ];
+    for (name, limits, _) in &combinations {
+        Probe::new(name, name).script(&json!({"act": "loop"})).spec(&json!({"limits": limits})).write(&folder)?;
+    }
+    Probe::new("good", "good").script(&good()).write(&folder)?;
+    // No limit can be left off by saying so.
+    for (name, limits) in [("zero", json!({"fuel": 0})), ("none", json!({"wallMilliseconds": 0}))] {
+        Probe::new(name, name).script(&good()).spec(&json!({"limits": limits})).write(&folder)?;
+    }
+    let _host = case.host().plugins(&folder).start().await?;
+    for (name, _, reasons) in &combinations {
+        case.apply_database(name, name).await?;
+        let stopped = |database: &Object| reasons.iter().any(|reason| database.is_not("Ready", reason));
+        case.wait_for(seconds(60), DATABASE, name, "stopped", stopped).await?;
+        case.database(&format!("good-{name}"), "good").await?;
+    }
+    for name in ["zero", "none"] {
+        case.apply_database(name, name).await?;
+        let database = case.wait(DATABASE, name, "refused", |d| d.is_not("Ready", "PluginUnavailable")).await?;
+        ensure!(database.message("Ready").contains("spec.limits"), "{database}");
+    }
+    Ok(())
+}
+
 pub(crate) async fn case_79_a_loop_outside_of_render_has_the_same_deadline(case: Case) -> Outcome {
     // Where it loops, and what becomes of the plugin's objects.
     for (place, reason, words) in [

@@ -6,13 +6,15 @@ use keelson_tests::{prelude::*, probe};
 
 /// Says which version it is.
 fn version(number: u32) -> Probe {
-    let script = json!({"children": [probe::pod(), probe::service()], "status": {"message": format!("version {number}")}});
+    let script =
+        json!({"children": [probe::pod(), probe::service()], "status": {"message": format!("version {number}")}});
     Probe::new("probe", "mongo").manifest(&json!({"version": format!("0.0.{number}")})).script(&script)
 }
 
 async fn says(case: &Case, name: &str, number: u32) -> anyhow::Result<Object> {
     let message = format!("version {number}");
-    case.wait(DATABASE, name, &message, |database| database.text("/status/message") == message && database.is("Ready")).await
+    case.wait(DATABASE, name, &message, |database| database.text("/status/message") == message && database.is("Ready"))
+        .await
 }
 
 pub(crate) async fn a_new_version_serves_without_a_restart(case: Case) -> Outcome {
@@ -26,7 +28,9 @@ pub(crate) async fn a_new_version_serves_without_a_restart(case: Case) -> Outcom
     ensure!(case.get(POD, "a").await?.uid() == pod.uid(), "the Pod is another");
     ensure!(host.log_lines(&["serving", "\"version\":\"0.0.2\""]).len() == 1, "{}", host.log());
     // What is said of the component alone, too.
-    version(2).script(&json!({"children": [probe::pod(), probe::service()], "status": {"message": "version 3"}})).write(&folder)?;
+    version(2)
+        .script(&json!({"children": [probe::pod(), probe::service()], "status": {"message": "version 3"}}))
+        .write(&folder)?;
     says(&case, "a", 3).await?;
     case.quiet(seconds(3)).await
 }
@@ -39,7 +43,15 @@ pub(crate) async fn a_version_that_fails_leaves_the_last_one_serving(case: Case)
     let bad: [(&str, Box<dyn Fn() -> Outcome + Send + Sync>); 5] = [
         ("ArtifactInvalid", Box::new(|| Ok(std::fs::write(folder.join("probe.wasm"), b"\0asm")?))),
         ("DigestMismatch", Box::new(|| trusting(&version(2), &wrong_digest, &folder))),
-        ("NotGranted", Box::new(|| version(2).children(&[POD, SERVICE, JOB]).spec(&json!({"grant": {"children": granted()}})).write(&folder))),
+        (
+            "NotGranted",
+            Box::new(|| {
+                version(2)
+                    .children(&[POD, SERVICE, JOB])
+                    .spec(&json!({"grant": {"children": granted()}}))
+                    .write(&folder)
+            }),
+        ),
         ("OutOfFuel", Box::new(|| version(2).manifest(&json!({"act": "loop"})).write(&folder))),
         ("DocumentInvalid", Box::new(|| Ok(std::fs::write(folder.join("probe.yaml"), "kind: Plugin\nspec: [")?))),
     ];
@@ -111,7 +123,8 @@ pub(crate) async fn a_swap_under_load_fails_no_render(case: Case) -> Outcome {
         let mut edits = 0;
         while !serves() {
             let name = format!("d{}", edits % OBJECTS);
-            case.edit(DATABASE, &name, &json!({"metadata": {"labels": {"edit": format!("e{number}-{edits}")}}})).await?;
+            case.patch(DATABASE, &name, &json!({"metadata": {"labels": {"edit": format!("e{number}-{edits}")}}}))
+                .await?;
             edits += 1;
             ensure!(edits < 20_000, "version {number} never came");
         }
@@ -120,10 +133,8 @@ pub(crate) async fn a_swap_under_load_fails_no_render(case: Case) -> Outcome {
         says(&case, &format!("d{i}"), VERSIONS).await?;
     }
     let metrics = host.metrics().await?;
-    let (all, good) = (
-        metrics.sum("keelson_renders_total", &[]),
-        metrics.sum("keelson_renders_total", &[("result", "ok")]),
-    );
+    let (all, good) =
+        (metrics.sum("keelson_renders_total", &[]), metrics.sum("keelson_renders_total", &[("result", "ok")]));
     ensure!(good > 100.0 && (all - good).abs() < 0.5, "{good} of {all} renders came to a rendering");
     Ok(())
 }

@@ -84,6 +84,10 @@ pub struct RunArgs {
     /// before an object of the same name. Objects need get, list and watch on plugins.keelson.dev in the whole cluster.
     #[arg(long, value_name = "WHERE", default_value = "volume")]
     pub plugin_source: PluginSource,
+    /// Folder for compiled plugins, so that the next start costs no compile. It must be this user's, or allow this user
+    /// to make a folder in it. Without it, or where it cannot be used, each start compiles.
+    #[arg(long, value_name = "DIR")]
+    pub compile_cache: Option<PathBuf>,
     /// Context of the kubeconfig; its current one if not given.
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,

@@ -11,6 +11,7 @@ use tokio::sync::watch as cell;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::access;
+use super::cli::PluginSource;
 use crate::clock;
 use crate::cluster::Api;
 use crate::limits;
@@ -18,7 +19,7 @@ use crate::metrics::Metrics;
 use crate::names;
 use crate::object::Host;
 use crate::plugin::source::cluster::{self, Object, Objects};
-use crate::plugin::source::{SourceError, stamp};
+use crate::plugin::source::stamp;
 use crate::plugin::tell::{self, Told};
 use crate::plugin::{Origin, Registry, Roster};
 use crate::sandbox::Engine;
@@ -35,11 +36,16 @@ pub(crate) struct Plugins {
     /// What was last said of each plugin: its phase, in the metric.
     said: BTreeMap<String, Said>,
     metrics: Metrics,
+    engine: Engine,
+    /// Of the engine's counts, what the metric has.
+    counted: [u64; 3],
 }
 
 struct Folder {
     path: PathBuf,
     stamp: u64,
+    /// Nothing else brings plugins.
+    alone: bool,
 }
 
 #[derive(Clone, PartialEq)]
@@ -55,26 +61,30 @@ pub(crate) struct Scope {
 }
 
 impl Plugins {
-    /// `folder` is where components lie; `documents` says whether those beside them count.
-    pub(crate) fn new(engine: Engine, folder: Option<&Path>, documents: bool, metrics: &Metrics) -> Self {
+    /// `folder` is where components lie.
+    pub(crate) fn new(engine: Engine, folder: Option<&Path>, source: PluginSource, metrics: &Metrics) -> Self {
+        let documents = source != PluginSource::Cluster;
         Self {
-            roster: Roster::new(engine, folder),
-            folder: folder.filter(|_| documents).map(|path| Folder { path: path.to_owned(), stamp: stamp(path) }),
+            roster: Roster::new(engine.clone(), folder),
+            folder: folder.filter(|_| documents).map(|path| Folder {
+                path: path.to_owned(),
+                stamp: stamp(path),
+                alone: source == PluginSource::Volume,
+            }),
             objects: None,
             loaded: BTreeMap::new(),
             said: BTreeMap::new(),
             metrics: metrics.clone(),
+            engine,
+            counted: [0; 3],
         }
     }
 
-    /// Loads the folder. Empty is an error only where nothing else brings plugins.
-    pub(crate) async fn read_folder(&mut self, alone: bool) -> anyhow::Result<()> {
-        if self.folder.is_none() {
-            return Ok(());
-        }
-        match self.roster.read_folder().await {
-            Err(SourceError::Empty { .. }) if !alone => Ok(()),
-            read => read.context("load the plugins"),
+    /// Loads the folder.
+    pub(crate) async fn read_folder(&mut self) -> anyhow::Result<()> {
+        match &self.folder {
+            Some(folder) => self.roster.read_folder(folder.alone).await.context("load the plugins"),
+            None => Ok(()),
         }
     }
 
@@ -138,7 +148,7 @@ impl Plugins {
         if std::mem::replace(&mut folder.stamp, stamp) == stamp {
             return;
         }
-        match self.roster.read_folder().await {
+        match self.roster.read_folder(folder.alone).await {
             Ok(()) => {}
             Err(error) => tracing::warn!("{error}; the plugins serve on as they are"),
         }
@@ -228,7 +238,23 @@ impl Plugins {
                 self.metrics.plugin(name).phase(before.as_deref(), after.as_deref());
             }
         }
+        for plugin in registry.plugins() {
+            let size = plugin.component.size();
+            self.metrics.plugin(&plugin.name).holds(size.component, size.code);
+        }
+        for name in self.said.keys().filter(|name| registry.plugin(name).is_none()) {
+            self.metrics.plugin(name).gone();
+        }
         self.said = now;
+        self.count();
+    }
+
+    fn count(&mut self) {
+        let counts = self.engine.counts();
+        let now = [counts.compiled(), counts.cached(), counts.rebuilt()];
+        for ((result, now), before) in ["compiled", "cached", "rebuilt"].into_iter().zip(now).zip(&mut self.counted) {
+            self.metrics.compiled(result, now - std::mem::replace(before, now));
+        }
     }
 
     /// Writes the status of objects, where it is another; only the host that leads.
@@ -258,8 +284,7 @@ impl Plugins {
                 "status": status,
             });
             let body = body.to_string().into_bytes();
-            let written =
-                api.apply(&resource, Some("status"), None, &object.name, names::FIELD_MANAGER, body).await;
+            let written = api.apply(&resource, Some("status"), None, &object.name, names::FIELD_MANAGER, body).await;
             match written {
                 Ok(_) => {}
                 Err(error) if error.is_not_found() || error.is_conflict() || error.is_uid_mismatch() => {}

@@ -3,6 +3,7 @@
 //! The plugins are loaded first, the API server may come later: the host is
 //! alive from the start and ready when it has seen all that it needs.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -15,7 +16,7 @@ use super::probes::{self, Readiness};
 use crate::cluster::{Api, Candidate, Fence};
 use crate::metrics::Metrics;
 use crate::object::{Host, Settings};
-use crate::sandbox::{Compiler, Engine};
+use crate::sandbox::{Cache, Compiler, Engine};
 
 /// Returns at SIGTERM or SIGINT, at once: whatever was under way is completed
 /// by the next host. An error where the lease is lost.
@@ -23,6 +24,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let RunArgs {
         plugins: folder,
         plugin_source,
+        compile_cache,
         context,
         probe_address,
         workers,
@@ -50,12 +52,12 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     probes::serve(probe_address, encode, readiness.clone()).await?;
     let start = async {
         let renders = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
-        let engine = Engine::with_compiler(renders, Compiler::child_of_this_program())
-            .context("the sandbox cannot be set up")?;
+        let compiler = Compiler::child_of_this_program(compile_cache.as_deref().and_then(cache));
+        let engine = Engine::with_compiler(renders, compiler).context("the sandbox cannot be set up")?;
         // Before it may lead: a plugin that does not load is no reason for a pause.
-        let (documents, objects) = (plugin_source != PluginSource::Cluster, plugin_source != PluginSource::Volume);
-        let mut plugins = Plugins::new(engine, folder.as_deref(), documents, &metrics);
-        plugins.read_folder(!objects).await?;
+        let objects = plugin_source != PluginSource::Volume;
+        let mut plugins = Plugins::new(engine, folder.as_deref(), plugin_source, &metrics);
+        plugins.read_folder().await?;
         let fence = if terms.is_some() { Fence::shut() } else { Fence::open() };
         let api = Api::connect(context.as_deref(), fence, &metrics).await?;
         tracing::info!(
@@ -73,15 +75,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
             Candidate::new(api.clone(), namespace, &election.leader_elect_name, process(), terms)
         });
         let identity = identity();
-        let settings = Settings {
-            namespaces,
-            namespace_selector,
-            resync,
-            renders,
-            workers,
-            identity,
-            plugins_may_come: objects,
-        };
+        let settings =
+            Settings { namespaces, namespace_selector, resync, renders, workers, identity, plugins_may_come: objects };
         let host = Arc::new(Host::new(api.clone(), Arc::clone(&registry), settings, metrics));
         let keeps = tokio::spawn({
             let host = Arc::clone(&host);
@@ -104,6 +99,17 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         tracing::error!("ending: {error:#}");
     }
     end
+}
+
+/// One that cannot be used costs a compile at each start, and nothing else.
+fn cache(folder: &Path) -> Option<Cache> {
+    match Cache::open(folder) {
+        Ok(cache) => Some(cache),
+        Err(error) => {
+            tracing::warn!("compiled plugins are not kept: {error}");
+            None
+        }
+    }
 }
 
 fn scope(namespaces: &[String], selector: Option<&str>) -> String {

@@ -77,7 +77,8 @@ pub type Unmet = Vec<String>;
 
 impl Host {
     pub fn new(api: Api, registry: Arc<Registry>, settings: Settings, metrics: Metrics) -> Self {
-        let Settings { namespaces, namespace_selector, resync, renders, workers, identity, plugins_may_come } = settings;
+        let Settings { namespaces, namespace_selector, resync, renders, workers, identity, plugins_may_come } =
+            settings;
         let queue_metrics = metrics.queue("objects");
         let served = Arc::new(Namespaces::new(namespace_selector));
         let slots = Slots::new(renders, workers);
@@ -163,9 +164,11 @@ impl Host {
         let mut progress = self.progress.subscribe();
         let (staged, since) = self.stage(&next);
         let filled = async {
-            let filled = || next.plugins().iter().all(|plugin| {
-                staged.kinds.are_filled_for(plugin, since.get(&plugin.name).copied().unwrap_or(0))
-            });
+            let filled = || {
+                next.plugins()
+                    .iter()
+                    .all(|plugin| staged.kinds.are_filled_for(plugin, since.get(&plugin.name).copied().unwrap_or(0)))
+            };
             while !filled() && progress.changed().await.is_ok() {}
         };
         if tokio::time::timeout(limits::SWAP_PATIENCE, filled).await.is_err() {

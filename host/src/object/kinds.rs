@@ -100,7 +100,13 @@ impl fmt::Display for Unusable {
 impl Kinds {
     /// What `next` needs beside this; `now` goes on as it is until [`Self::settle`].
     /// `namespaces` empty: all, by one watch a kind.
-    pub(crate) fn staged(&self, now: &Registry, next: &Registry, namespaces: &[String], served: &Arc<Namespaces>) -> Self {
+    pub(crate) fn staged(
+        &self,
+        now: &Registry,
+        next: &Registry,
+        namespaces: &[String],
+        served: &Arc<Namespaces>,
+    ) -> Self {
         let generation = self.generation + 1;
         let mut kinds = Self {
             parents: self.parents.clone(),

@@ -100,6 +100,7 @@ fn answered<T>(
         host.slots.answered(&plugin.name);
     }
     if let Some(metrics) = host.plugin_metrics(&plugin.name) {
+        metrics.took(usage.memory_bytes);
         match &result {
             Ok(_) => metrics.rendered(usage.wall),
             Err(error) => metrics.failed(class(error), usage.wall),

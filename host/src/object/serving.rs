@@ -24,7 +24,12 @@ pub(crate) struct Serving {
 
 impl Serving {
     /// `namespaces` empty: all.
-    pub(crate) fn new(registry: Arc<Registry>, namespaces: &[String], served: &Arc<Namespaces>, metrics: &Metrics) -> Self {
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        namespaces: &[String],
+        served: &Arc<Namespaces>,
+        metrics: &Metrics,
+    ) -> Self {
         let kinds = Arc::new(Kinds::default().staged(&registry, &registry, namespaces, served));
         Self::of(registry, kinds, HashMap::new(), namespaces, metrics)
     }

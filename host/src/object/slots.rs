@@ -56,11 +56,8 @@ impl Slots {
         *shares = names
             .iter()
             .map(|name| {
-                let new = || Share {
-                    seats: share(self.workers),
-                    calls: share(self.room),
-                    sent_away: AtomicU32::new(0),
-                };
+                let new =
+                    || Share { seats: share(self.workers), calls: share(self.room), sent_away: AtomicU32::new(0) };
                 let known = known.get(*name).filter(|_| same_size).map(Arc::clone);
                 ((*name).to_owned(), known.unwrap_or_else(|| Arc::new(new())))
             })

@@ -41,9 +41,7 @@ async fn keep(host: Arc<Host>) {
             stays
         });
         for namespace in wanted {
-            watched
-                .entry(namespace.clone())
-                .or_insert_with(|| tasks.spawn(follow(Arc::clone(&host), namespace)));
+            watched.entry(namespace.clone()).or_insert_with(|| tasks.spawn(follow(Arc::clone(&host), namespace)));
         }
         if changes.changed().await.is_err() {
             return;

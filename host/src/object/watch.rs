@@ -72,7 +72,8 @@ async fn keep(host: Arc<Host>) {
             }
             if !idle && !watched.contains_key(&role) {
                 let scopes = 0..kind.scopes().len();
-                let tasks = scopes.map(|scope| tasks.spawn(subscribe(Arc::clone(&host), role, Arc::clone(&kind), scope)));
+                let tasks =
+                    scopes.map(|scope| tasks.spawn(subscribe(Arc::clone(&host), role, Arc::clone(&kind), scope)));
                 watched.insert(role, Watched { tasks: tasks.collect(), kind });
             }
         }

@@ -35,6 +35,7 @@ use crate::names;
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[allow(clippy::duplicated_attributes, reason = "columns of one type")]
 pub struct PluginSpec {
     /// Where the component's bytes come from.
     pub source: Source,

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::document::{self, Document};
+use super::load::{Failed, PluginError, load, revision};
 use super::registry::{Attempt, Origin, Plugin, Problem, Registry};
 use super::source::{self, SourceError};
-use super::{Failed, PluginError, load, revision};
 use crate::check::{self, Grant, GrantedParent};
 use crate::clock::{self, Instant};
 use crate::limits::PLUGIN_BACKOFF;
@@ -53,13 +53,17 @@ impl Roster {
         Self { engine, folder: folder.map(Arc::from), entries: BTreeMap::new(), incumbents: BTreeSet::new() }
     }
 
-    /// Reads the whole folder. What it does not hold any more is forgotten.
-    pub async fn read_folder(&mut self) -> Result<(), SourceError> {
+    /// Reads the whole folder. What it does not hold any more is forgotten; one without any document is an error where
+    /// it is `alone`.
+    pub async fn read_folder(&mut self, alone: bool) -> Result<(), SourceError> {
         let Some(folder) = self.folder.clone() else { return Ok(()) };
         let read = Arc::clone(&folder);
-        let files = blocking(move || source::read(&read))
-            .await
-            .unwrap_or_else(|problem| Err(SourceError::Unreadable { folder: folder.to_path_buf(), problem }))?;
+        let read = blocking(move || source::read(&read)).await;
+        let files = match read {
+            Ok(Err(SourceError::Empty { .. })) if !alone => Vec::new(),
+            Ok(read) => read?,
+            Err(problem) => return Err(SourceError::Unreadable { folder: folder.to_path_buf(), problem }),
+        };
         let there: BTreeSet<String> = files.iter().map(|document| document.file.clone()).collect();
         self.entries.retain(|(origin, file), _| *origin == Origin::Cluster || there.contains(file));
         for document in files {
@@ -145,7 +149,7 @@ impl Roster {
             blocking(move || attempt(&engine, folder.as_deref(), origin, &words, good.as_ref(), seen.as_deref())).await
         };
         let tries = last.map_or(0, |entry| entry.tries);
-        let entry = match tried.unwrap_or_else(|panic| Tried::host(panic)) {
+        let entry = match tried.unwrap_or_else(Tried::host) {
             // As it was, also in what was wrong with it.
             Tried::Same => match known {
                 Some(entry) => Entry { again: None, ..entry },
@@ -158,7 +162,14 @@ impl Roster {
             Tried::Failed { name, claims, failed, keeps } => {
                 let again = failed.error.passes().then(|| clock::instant() + delay(tries));
                 let problem = problem(&key, name, claims, &failed);
-                Entry { text, digest: failed.digest, good: keeps, problem: Some(problem), again, tries: tries.saturating_add(1) }
+                Entry {
+                    text,
+                    digest: failed.digest,
+                    good: keeps,
+                    problem: Some(problem),
+                    again,
+                    tries: tries.saturating_add(1),
+                }
             }
         };
         self.entries.insert(key, entry);
@@ -175,7 +186,7 @@ enum Tried {
     Failed {
         name: Option<String>,
         claims: Vec<GrantedParent>,
-        failed: Failed,
+        failed: Box<Failed>,
         /// What goes on serving.
         keeps: Option<Arc<Plugin>>,
     },
@@ -184,7 +195,7 @@ enum Tried {
 impl Tried {
     fn host(panic: String) -> Self {
         let failed = Failed { error: PluginError::Host(panic), digest: None };
-        Self::Failed { name: None, claims: Vec::new(), failed, keeps: None }
+        Self::Failed { name: None, claims: Vec::new(), failed: Box::new(failed), keeps: None }
     }
 }
 
@@ -204,7 +215,7 @@ fn attempt(
             // Nobody knows what it would change: all stays.
             let (name, claims) = document::salvage(text);
             let failed = Failed { error: error.into(), digest: None };
-            return Tried::Failed { name, claims, failed, keeps: good.cloned() };
+            return Tried::Failed { name, claims, failed: Box::new(failed), keeps: good.cloned() };
         }
     };
     let (name, grant, revision) = (document.name.clone(), document.spec.grant.clone(), revision(&document.spec));
@@ -213,7 +224,7 @@ fn attempt(
         Ok(Some(plugin)) => Tried::Loaded { plugin: Box::new(plugin) },
         Err(failed) => {
             let keeps = good.filter(|good| goes_on(good, &failed)).and_then(|good| good.under(&grant, revision));
-            Tried::Failed { name: Some(name), claims: grant.serves, failed, keeps }
+            Tried::Failed { name: Some(name), claims: grant.serves, failed: Box::new(failed), keeps }
         }
     }
 }

@@ -12,7 +12,7 @@ pub struct PluginStatus {
     pub observed_generation: i64,
     /// `Serving`, `Held` (an earlier version serves), or the reason why nothing of it serves.
     pub phase: String,
-    /// What it serves, for people: `databases.zalando.org (/spec/type=mongo)`.
+    /// What it serves, for people: `widgets.example.org (/spec/type=round)`.
     pub serves: String,
     /// The plugin's own version, of what serves.
     pub version: String,

@@ -70,12 +70,7 @@ pub fn status(
     }
 }
 
-fn condition<'a>(
-    step: Step,
-    serves: bool,
-    loaded: bool,
-    problem: Option<&'a Problem>,
-) -> (&'static str, &'a str, &'a str) {
+fn condition(step: Step, serves: bool, loaded: bool, problem: Option<&Problem>) -> (&'static str, &str, &str) {
     match problem {
         Some(problem) if step == Step::Serving && serves => ("True", "LastKnownGood", &problem.message),
         Some(problem) if step == problem.step => ("False", &problem.reason, &problem.message),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::compiler;
+use super::compiler::{self, Compiled};
 use super::contract::{self, Guest};
 use super::engine::Engine;
 use super::model::{CallError, Finalized, Hooks, LoadError, Manifest, Rendered, Request, Usage};
@@ -21,8 +21,18 @@ struct Inner {
     limits: PluginLimits,
     guest: Guest,
     hooks: Hooks,
+    size: Size,
     /// Calls until a quick one is tried again.
     rest: AtomicU32,
+}
+
+/// In bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Of the component itself.
+    pub component: usize,
+    /// Of its compiled form, which stays in memory; 0 where it is not known.
+    pub code: usize,
 }
 
 impl std::fmt::Debug for Component {
@@ -35,13 +45,14 @@ impl Engine {
     /// Blocks for as long as compiling takes: 50 ms for 70 kB, seconds for Python.
     pub fn compile(&self, bytes: &[u8], limits: PluginLimits) -> Result<Component, LoadError> {
         recognise(bytes).map_err(LoadError::ArtifactInvalid)?;
-        let component = compiler::compile(self, bytes)?;
+        let Compiled { component, code_bytes } = compiler::compile(self, bytes)?;
         let (guest, hooks) = contract::link(&component)?;
         // What stops the guest itself here, a start function that traps, `describe` will say.
         if let (Ok(Err(misfit)), _) = store::call(self, &limits, |store| guest.fits(store)) {
             return Err(LoadError::ArtifactInvalid(misfit));
         }
-        Ok(Component { inner: Arc::new(Inner { engine: self.clone(), limits, guest, hooks, rest: AtomicU32::new(0) }) })
+        let (engine, size) = (self.clone(), Size { component: bytes.len(), code: code_bytes });
+        Ok(Component { inner: Arc::new(Inner { engine, limits, guest, hooks, size, rest: AtomicU32::new(0) }) })
     }
 }
 
@@ -49,25 +60,25 @@ impl Engine {
 
 impl Component {
     pub fn describe(&self) -> (Result<Manifest, CallError>, Usage) {
-        let Inner { engine, limits, guest, hooks: _, rest: _ } = &*self.inner;
+        let Inner { engine, limits, guest, .. } = &*self.inner;
         store::call(engine, limits, |store| guest.describe(store))
     }
 
     pub fn render(&self, request: &Request) -> (Result<Rendered, CallError>, Usage) {
-        let Inner { engine, limits, guest, hooks: _, rest: _ } = &*self.inner;
+        let Inner { engine, limits, guest, .. } = &*self.inner;
         store::call(engine, limits, |store| guest.render(store, request))
     }
 
     /// Only where `hooks` says that it has the hook.
     pub fn finalize(&self, request: &Request) -> (Result<Finalized, CallError>, Usage) {
-        let Inner { engine, limits, guest, hooks: _, rest: _ } = &*self.inner;
+        let Inner { engine, limits, guest, .. } = &*self.inner;
         store::call(engine, limits, |store| guest.finalize(store, request))
     }
 
     /// For a thread that others wait for: within little fuel and time. `None` where the guest wants more, now or lately;
     /// then it is as if it had not been called, and `render` on another thread has all its limits.
     pub fn render_quickly(&self, request: &Request) -> Option<(Result<Rendered, CallError>, Usage)> {
-        let Inner { engine, limits, guest, hooks: _, rest } = &*self.inner;
+        let Inner { engine, limits, guest, hooks: _, size: _, rest } = &*self.inner;
         if rest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
             return None;
         }
@@ -87,6 +98,10 @@ impl Component {
     /// The version of the contract that it is called by.
     pub fn contract_version(&self) -> &'static str {
         self.inner.guest.version()
+    }
+
+    pub fn size(&self) -> Size {
+        self.inner.size
     }
 
     pub fn hooks(&self) -> Hooks {

@@ -1,6 +1,7 @@
 //! The wasmtime engine and its epoch clock, made together: no store can be made
 //! for which nothing ticks, and the clock stops with the last user of the engine.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -9,6 +10,7 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
+use super::cache::{Cache, Counts};
 use crate::limits;
 
 #[derive(Debug, thiserror::Error)]
@@ -24,8 +26,12 @@ pub enum EngineError {
 pub enum Compiler {
     /// In this process, for commands that end soon.
     Here,
-    /// In a child that runs this program, which must know the compiler's command.
-    Child(PathBuf),
+    Child {
+        /// It must know the compiler's command.
+        program: PathBuf,
+        /// Where compiled code is kept.
+        cache: Option<Cache>,
+    },
 }
 
 #[derive(Clone)]
@@ -37,13 +43,15 @@ struct Inner {
     wasmtime: wasmtime::Engine,
     kind: Kind,
     compiler: Compiler,
+    compiling: Mutex<()>,
+    counts: Counts,
     clock: Clock,
 }
 
 impl Compiler {
     /// A child of the program that is running.
-    pub fn child_of_this_program() -> Self {
-        Self::Child("/proc/self/exe".into())
+    pub fn child_of_this_program(cache: Option<Cache>) -> Self {
+        Self::Child { program: "/proc/self/exe".into(), cache }
     }
 }
 
@@ -67,7 +75,25 @@ impl Engine {
             }
         };
         let clock = Clock::start(wasmtime.clone())?;
-        Ok(Self { inner: Arc::new(Inner { wasmtime, kind, compiler, clock }) })
+        let (compiling, counts) = (Mutex::new(()), Counts::default());
+        Ok(Self { inner: Arc::new(Inner { wasmtime, kind, compiler, compiling, counts, clock }) })
+    }
+
+    /// What compiled code depends on beside the component: wasmtime's version and settings, and the layout of memory.
+    pub(super) fn settings(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        self.wasmtime().precompile_compatibility_hash().hash(&mut hasher);
+        format!("{}-{:016x}", self.kind().name(), hasher.finish())
+    }
+
+    /// What was compiled and what was not.
+    pub fn counts(&self) -> &Counts {
+        &self.inner.counts
+    }
+
+    /// Held while a component is compiled.
+    pub(super) fn compiling(&self) -> &Mutex<()> {
+        &self.inner.compiling
     }
 
     pub(super) fn kind(&self) -> Kind {

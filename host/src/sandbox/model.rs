@@ -16,6 +16,11 @@ pub enum LoadError {
     ImportDenied { import: String, fix: String },
     #[error("the plugin does not compile: {0}")]
     CompileFailed(String),
+    /// Not begun; it may be otherwise later.
+    #[error(
+        "compiling {bytes} bytes takes about {need} MiB of memory, and {left} MiB are left: raise the container's memory limit"
+    )]
+    NoRoom { bytes: usize, need: u64, left: u64 },
 }
 
 impl LoadError {
@@ -23,7 +28,7 @@ impl LoadError {
         match self {
             Self::ArtifactInvalid(_) => "ArtifactInvalid",
             Self::ImportDenied { .. } => "ImportDenied",
-            Self::CompileFailed(_) => "CompileFailed",
+            Self::CompileFailed(_) | Self::NoRoom { .. } => "CompileFailed",
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use cases::{Case, Stopped};
 use guest::{Guest, Result, ZEROS};
 use keelson::limits::{self, PluginLimits};
-use keelson::sandbox::{CallError, Children, Compiler, Component, Engine, Hooks, Request};
+use keelson::sandbox::{Cache, CallError, Children, Compiler, Component, Engine, Hooks, Request};
 
 fn request() -> Request {
     Request {
@@ -28,6 +28,10 @@ fn request() -> Request {
 
 fn load(engine: &Engine, guest: &Guest) -> Component {
     engine.compile(&guest.component(), PluginLimits::default()).unwrap()
+}
+
+fn child(program: &str, cache: Option<Cache>) -> Compiler {
+    Compiler::Child { program: program.into(), cache }
 }
 
 fn serves(component: &Component) -> std::result::Result<(), String> {
@@ -93,7 +97,7 @@ fn each_is_stopped_and_the_others_serve_on() {
 /// As `keelson run` compiles.
 #[test]
 fn a_child_process_compiles_and_refuses_the_same() {
-    let engine = Engine::with_compiler(2, Compiler::Child(env!("CARGO_BIN_EXE_keelson").into())).unwrap();
+    let engine = Engine::with_compiler(2, child(env!("CARGO_BIN_EXE_keelson"), None)).unwrap();
     let healthy = load(&engine, &Guest::default());
     for case in cases::all() {
         let Stopped::Load(reason, words) = case.stopped else { continue };
@@ -102,7 +106,7 @@ fn a_child_process_compiles_and_refuses_the_same() {
         assert!(error.to_string().contains(words), "{}: {error}", case.name);
     }
     serves(&healthy).unwrap();
-    let gone = Engine::with_compiler(1, Compiler::Child("/nowhere/keelson".into())).unwrap();
+    let gone = Engine::with_compiler(1, child("/nowhere/keelson", None)).unwrap();
     let error = gone.compile(&Guest::default().component(), PluginLimits::default()).unwrap_err();
     assert!(error.to_string().contains("the compiler did not start"), "{error}");
 }
