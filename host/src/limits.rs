@@ -202,8 +202,20 @@ pub const FINALIZER_TRIES: usize = 8;
 pub const REQUEST_CHARS: usize = 128;
 /// Entries of one list in `passed` of a Plugin document.
 pub const PASSED_RULES: usize = 64;
+/// Bytes of a manifest, an index or a token of a registry.
+pub const MANIFEST_BYTES: u64 = 4 * MIB as u64;
+/// Bytes of one signature or bundle.
+pub const SIGNATURE_BYTES: u64 = 256 * KIB as u64;
+/// Signatures of one image that are looked at, of each form.
+pub const SIGNATURES: usize = 32;
+/// One call of a registry, with all its redirects.
+pub const REGISTRY_CALL: Duration = Duration::from_secs(300);
+/// Silence of a registry after which a call is given up.
+pub const REGISTRY_SILENCE: Duration = Duration::from_secs(30);
+/// Redirects of one call.
+pub const REGISTRY_REDIRECTS: usize = 5;
 /// Before a plugin that failed for a reason that may pass is loaded again: first, growth 2, cap.
-pub const PLUGIN_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+pub const PLUGIN_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// How often the status of Plugin objects is looked at; the number of objects in it may lag so far behind.
 pub const PLUGIN_STATUS: Duration = Duration::from_secs(2);
 /// How often the plugin folder is looked at for changes.

@@ -4,8 +4,10 @@
 //! Nothing is read that lies outside the folder, is no regular file or is
 //! larger than its limit.
 
+pub mod hash;
 mod file;
 mod volume;
+pub mod oci;
 pub mod cluster;
 
 pub use file::{DocumentFile, FileError, FileRule, SourceError};

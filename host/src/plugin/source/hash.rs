@@ -1,0 +1,13 @@
+//! SHA-256 as it is written: lower-case hex.
+
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
