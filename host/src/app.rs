@@ -11,6 +11,7 @@ pub mod run;
 pub mod render;
 pub mod crd;
 pub mod copy;
+pub mod image;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -29,6 +30,12 @@ pub fn main() -> ExitCode {
         Exit::Failed
     });
     exit.into()
+}
+
+/// Runs what waits for a network.
+fn waiting(command: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.context("start the async runtime")?.block_on(command)
 }
 
 fn command(cli: Cli) -> anyhow::Result<Exit> {
@@ -53,6 +60,10 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
             crate::sandbox::compiler::child(&kind).context("compile a component")?;
             Ok(Exit::Ok)
         }
-        Command::Plugin { command: PluginCommand::Copy(args) } => copy::copy(&args),
+        Command::Plugin { command } => match command {
+            PluginCommand::Copy(args) => copy::copy(&args),
+            PluginCommand::Push(args) => waiting(image::push(args)),
+            PluginCommand::Pull(args) => waiting(image::pull(args)),
+        },
     }
 }

@@ -9,14 +9,16 @@
 
 pub mod passed;
 pub mod status;
+pub mod source;
 pub mod document;
 pub mod crd;
-pub mod source;
+pub mod access;
 pub mod verify;
 pub mod compile;
 pub mod declare;
 pub mod claims;
 pub mod registry;
+pub mod fetch;
 pub mod load;
 pub mod roster;
 pub mod tell;

@@ -20,7 +20,7 @@ mod contract;
 mod component;
 
 pub use cache::{Cache, CacheError, Counts};
-pub use component::{Component, Size};
+pub use component::{Component, Size, interfaces};
 pub use engine::{Compiler, Engine, EngineError};
 pub use model::{
     CallError, Child, ChildKind, Children, Condition, Discriminator, Explanation, Failure, FailureClass, Finalization,

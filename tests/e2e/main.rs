@@ -23,6 +23,7 @@ mod specs;
 mod fuzz;
 mod plugins;
 mod objects;
+mod images;
 mod swap;
 mod strategies;
 mod drift;
@@ -134,6 +135,11 @@ fn main() -> ExitCode {
         private!(objects::who_serves_a_kind_keeps_it).within(seconds(180)),
         private!(objects::without_the_kind_or_the_right_the_folder_serves_on, objects::bare()).within(seconds(180)),
         private!(objects::a_standby_follows_and_says_nothing).within(seconds(180)),
+        private!(images::what_everybody_pushes_loads).within(seconds(240)),
+        private!(images::a_tag_that_moves_changes_nothing_that_serves).within(seconds(240)),
+        private!(images::case_62_a_registry_with_a_password_and_a_ca).within(seconds(300)),
+        private!(images::what_cosign_signed_is_trusted).within(seconds(300)),
+        shared!(images::case_78_a_volume_and_keys_need_no_egress).within(seconds(180)),
         shared!(swap::a_new_version_serves_without_a_restart),
         shared!(swap::a_version_that_fails_leaves_the_last_one_serving).within(seconds(180)),
         shared!(swap::a_new_version_sees_what_the_old_one_did_not),

@@ -195,9 +195,8 @@ pub(crate) async fn case_63_a_start_compiles_nothing_that_was_compiled(case: Cas
     let folder = case.plugin_folder()?;
     let cache = folder.with_extension("cache");
     std::fs::create_dir_all(&cache)?;
-    let start = async || {
-        case.host().plugins(&folder).arg("--compile-cache").arg(&cache.to_string_lossy()).start().await
-    };
+    let start =
+        async || case.host().plugins(&folder).arg("--compile-cache").arg(&cache.to_string_lossy()).start().await;
     let counts = async |host: &Host| {
         let metrics = host.metrics().await?;
         let of = |result: &str| metrics.sum("keelson_compiles_total", &[("result", result)]);

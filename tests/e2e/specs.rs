@@ -178,7 +178,7 @@ pub(crate) async fn case_29_what_is_too_large_is_told(case: Case) -> Outcome {
         let message = database.message("Ready");
         ensure!(message.contains(words) && message.len() < 1100, "{message}");
         ensure!(case.find(POD, name).await?.is_none(), "{name} has a Pod");
-        ensure!(case.events(name).await?.len() == 1, "{:?}", case.events(name).await?);
+        case.until("one Event", seconds(10), async || Ok(case.events(name).await?.len() == 1)).await?;
     }
     case.database("fine", "mysql").await?;
     let pod = case.get(POD, "fine").await?;

@@ -21,8 +21,9 @@ use kube::core::WatchEvent;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use self::programs::output;
 pub(crate) use self::programs::script;
-use self::programs::{bash, blocking, output};
+pub(crate) use self::programs::{bash, blocking};
 use crate::audit::Calls;
 use crate::object::{Kind, NAMESPACE, Object, POD};
 use crate::paths;
@@ -296,6 +297,9 @@ pub async fn watch(client: &kube::Client, path: &str) -> anyhow::Result<Events> 
     Ok(Box::pin(client.request_events::<Value>(Request::get(path).body(Vec::new())?).await?))
 }
 
+/// As a Pod has it: where the host itself is.
+const HOST_NAMESPACE: &str = "keelson-system";
+
 /// A KUBECONFIG of one server, its certificate authority (PEM) and a bearer token.
 pub(crate) fn kubeconfig(server: &str, ca_pem: &[u8], token: &str) -> Value {
     json!({
@@ -303,7 +307,7 @@ pub(crate) fn kubeconfig(server: &str, ca_pem: &[u8], token: &str) -> Value {
         "clusters": [{"name": "test", "cluster":
             {"server": server, "certificate-authority-data": STANDARD.encode(ca_pem)}}],
         "users": [{"name": "host", "user": {"token": token}}],
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "host"}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "host", "namespace": HOST_NAMESPACE}}],
     })
 }
 

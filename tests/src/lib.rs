@@ -34,6 +34,7 @@ mod host;
 mod election;
 mod metrics;
 pub mod probe;
+mod registry;
 mod proxy;
 mod runner;
 
@@ -50,6 +51,7 @@ pub use object::{
 pub use paths::{binary, guests, plugins, repository, state, sweep};
 pub use probe::Probe;
 pub use proxy::{Fault, FaultProxy, Late, Match};
+pub use registry::{Registry, RegistryOptions};
 pub use runner::{Test, run};
 
 /// What a test returns; the error is shown with its causes.

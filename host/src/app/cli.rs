@@ -73,6 +73,46 @@ pub enum PluginCommand {
     /// never sees half a file. What else is in there stays.
     #[command(after_help = EXIT_CODES)]
     Copy(CopyArgs),
+    /// Push a component to a registry, as an OCI image of one layer; prints its digest.
+    ///
+    /// Credentials are those of the Docker configuration ($DOCKER_CONFIG or ~/.docker); its helpers are not run.
+    #[command(after_help = EXIT_CODES)]
+    Push(PushArgs),
+    /// Pull a component from a registry into a file; prints its digests.
+    #[command(after_help = EXIT_CODES)]
+    Pull(PullArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct PushArgs {
+    /// REGISTRY/REPOSITORY:TAG
+    pub image: String,
+    /// The component.
+    #[arg(value_name = "FILE.wasm")]
+    pub component: PathBuf,
+    #[command(flatten)]
+    pub registry: RegistryArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct PullArgs {
+    /// REGISTRY/REPOSITORY:TAG, or @sha256:…
+    pub image: String,
+    /// Where the component goes.
+    #[arg(short, long, value_name = "FILE.wasm")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub registry: RegistryArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct RegistryArgs {
+    /// Speak to the registry without TLS.
+    #[arg(long)]
+    pub plain_http: bool,
+    /// PEM of certificates that are trusted beside the system's.
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]

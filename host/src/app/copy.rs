@@ -41,10 +41,16 @@ pub fn copy(args: &CopyArgs) -> anyhow::Result<Exit> {
         match Document::parse(&text) {
             Ok(Document { name: _, spec }) => {
                 plugins += 1;
-                let Source::File(FileSource { path }) = spec.source;
-                match source::artifact(src, &path) {
-                    Ok(bytes) => components.push((path, bytes)),
-                    Err(error) => say(&format!("{file}: {error}")),
+                if let Source::File(FileSource { path }) = spec.source {
+                    match source::bundle(src, &path) {
+                        Ok(Some(bytes)) => components.push((format!("{path}{}", source::BUNDLE), bytes)),
+                        Ok(None) => {}
+                        Err(error) => say(&format!("{file}: {error}")),
+                    }
+                    match source::artifact(src, &path) {
+                        Ok(bytes) => components.push((path, bytes)),
+                        Err(error) => say(&format!("{file}: {error}")),
+                    }
                 }
             }
             Err(error) => say(&format!("{file}: {error}")),

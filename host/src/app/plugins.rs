@@ -18,10 +18,11 @@ use crate::limits;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::object::Host;
+use crate::plugin::fetch::Record;
 use crate::plugin::source::cluster::{self, Object, Objects};
 use crate::plugin::source::stamp;
 use crate::plugin::tell::{self, Told};
-use crate::plugin::{Origin, Registry, Roster};
+use crate::plugin::{Origin, Plugin, Registry, Roster};
 use crate::sandbox::Engine;
 
 /// After a plugin's name: what its newest version came to, where an earlier one serves.
@@ -88,6 +89,11 @@ impl Plugins {
         }
     }
 
+    /// From now on pull secrets can be read.
+    pub(crate) fn reached(&mut self, api: &Api) {
+        self.roster.reached(api);
+    }
+
     /// Loads the objects of the cluster, as soon as they are known; what cannot be known holds nobody up for long.
     pub(crate) async fn read_objects(&mut self, api: &Api) {
         let objects = Arc::new(Objects::default());
@@ -133,13 +139,26 @@ impl Plugins {
             host.plugins_in_trouble(trouble.map(|problem| format!("Plugin objects: {problem}")));
             let now = host.registry();
             let next = Arc::new(self.roster.registry(Some(&now)));
-            if !next.is_like(&now) {
+            // A digest is on record before it serves: whoever starts later finds it.
+            if !next.is_like(&now) && self.tell_images(&host, &api, &next).await {
                 host.serve(Arc::clone(&next)).await;
                 self.say(&next);
                 access::say_what_is_missing(&api, &next, &scope.namespaces, scope.selects_namespaces).await;
             }
-            self.tell(&host, &api).await;
+            self.tell(&host, &api, &host.registry()).await;
         }
+    }
+
+    /// Where an image is to serve that is not on record yet: whether it is now.
+    async fn tell_images(&self, host: &Host, api: &Api, next: &Registry) -> bool {
+        let on_record = |plugin: &Plugin| match &plugin.image {
+            Some(image) if plugin.origin == Origin::Cluster => {
+                let objects = self.objects.iter().flat_map(|objects| objects.all());
+                objects.into_iter().any(|object| object.name == plugin.name && object.status.image == image.at)
+            }
+            _ => true,
+        };
+        next.plugins().iter().all(|plugin| on_record(plugin)) || !api.may_write() || self.tell(host, api, next).await
     }
 
     async fn look_at_folder(&mut self) {
@@ -169,8 +188,13 @@ impl Plugins {
         }
         for object in all {
             let known = self.loaded.get(&object.name);
-            if known.is_none_or(|known| known.text != object.text || known.uid != object.uid) {
-                self.roster.put(&object.name, object.text.clone()).await;
+            let record =
+                |object: &Object| Record { from: object.status.resolved_from.clone(), at: object.status.image.clone() };
+            let other = |known: &Arc<Object>| {
+                known.text != object.text || known.uid != object.uid || record(known) != record(&object)
+            };
+            if known.is_none_or(other) {
+                self.roster.put(&object.name, object.text.clone(), record(&object)).await;
             }
             self.loaded.insert(object.name.clone(), object);
         }
@@ -257,13 +281,13 @@ impl Plugins {
         }
     }
 
-    /// Writes the status of objects, where it is another; only the host that leads.
-    async fn tell(&self, host: &Host, api: &Api) {
-        let Some(resource) = self.objects.as_ref().and_then(|objects| objects.resource()) else { return };
+    /// Writes the status of objects, where it is another; only the host that leads. Whether all is written.
+    async fn tell(&self, host: &Host, api: &Api, registry: &Registry) -> bool {
+        let Some(resource) = self.objects.as_ref().and_then(|objects| objects.resource()) else { return true };
         if !api.may_write() {
-            return;
+            return true;
         }
-        let registry = host.registry();
+        let mut all = true;
         // As they stand now, with what was last written to them.
         for object in self.objects.iter().flat_map(|objects| objects.all()) {
             let Some((plugin, problem)) = self.roster.of_object(&object.name) else { continue };
@@ -273,7 +297,7 @@ impl Plugins {
             let objects = host.objects_of(&object.name);
             let told = Told { plugin: plugin.map(AsRef::as_ref), problem, objects };
             let identity = (object.name.as_str(), object.generation);
-            let status = tell::status(identity, &told, &registry, &object.status, clock::now());
+            let status = tell::status(identity, &told, registry, &object.status, clock::now());
             if status == object.status {
                 continue;
             }
@@ -288,9 +312,13 @@ impl Plugins {
             match written {
                 Ok(_) => {}
                 Err(error) if error.is_not_found() || error.is_conflict() || error.is_uid_mismatch() => {}
-                Err(error) => tracing::warn!(plugin = object.name, "no status: {error}"),
+                Err(error) => {
+                    all = false;
+                    tracing::warn!(plugin = object.name, "no status: {error}");
+                }
             }
         }
+        all
     }
 }
 

@@ -65,6 +65,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
             namespaces = scope(&namespaces, namespace_selector.as_deref()),
             "serving"
         );
+        plugins.reached(&api);
         if objects {
             plugins.read_objects(&api).await;
         }

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::fields::escape;
-use crate::plugin::verify::hex;
+use crate::plugin::source::hash::hex;
 
 /// Digits of the whole's hash: an annotation of every child.
 const WHOLE: usize = 24;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::passed::Passed;
+use super::source::oci::Reference;
 use super::status::PluginStatus;
 use crate::check::{Grant, GrantedParent, Strategy, syntax};
 use crate::limits::{FINALIZE, FINALIZE_RANGE, PluginLimits};
@@ -31,7 +32,8 @@ use crate::names;
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
     printcolumn(name = "Digest", type_ = "string", json_path = ".status.servingDigest"),
     printcolumn(name = "Objects", type_ = "integer", json_path = ".status.objects"),
-    printcolumn(name = "Source", type_ = "string", json_path = ".spec.source.file.path", priority = 1),
+    printcolumn(name = "File", type_ = "string", json_path = ".spec.source.file.path", priority = 1),
+    printcolumn(name = "Image", type_ = "string", json_path = ".status.image", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -91,6 +93,31 @@ pub enum OnTimeout {
 pub enum Source {
     /// A file beside the Plugin document.
     File(FileSource),
+    /// An image of an OCI registry.
+    Oci(OciSource),
+}
+
+/// An image whose one layer is a component.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OciSource {
+    /// `REGISTRY/REPOSITORY:TAG`, `…@sha256:…`, or both; then the digest counts. A tag is resolved once, by the host
+    /// that leads, and its digest recorded in the status; another image here resolves anew. A document in the plugin
+    /// folder must name a digest.
+    #[schemars(length(min = 1, max = 512))]
+    pub image: String,
+    /// A Secret in the host's own namespace, of type `kubernetes.io/dockerconfigjson` or `kubernetes.io/dockercfg`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub pull_secret: Option<String>,
+    /// A ConfigMap in the host's own namespace, whose key `ca.crt` holds certificates (PEM) that are trusted for this
+    /// registry beside the public ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub ca_config_map: Option<String>,
+    /// `true`: the registry is spoken to without TLS. For development.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain_http: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -107,6 +134,10 @@ pub struct FileSource {
 pub enum Trust {
     /// SHA-256 of the component, 64 lower-case hex digits. Any other bytes are refused (DigestMismatch).
     Sha256(#[schemars(regex(pattern = "^[0-9a-f]{64}$"))] String),
+    /// Public keys (PEM, ECDSA P-256 or Ed25519), one of which must have signed the image's manifest with cosign, or the
+    /// file: then its bundle lies beside it, as FILE.sigstore.json. Checked offline. Unsigned, or signed by others: refused
+    /// (Unsigned, SignatureInvalid).
+    Keys(#[schemars(length(min = 1, max = 16))] Vec<String>),
     /// `true`: whatever is found at the source may run. For development.
     Unsigned(Yes),
 }
@@ -162,9 +193,6 @@ impl Document {
             let found = format!("found apiVersion {api_version} and kind {kind}");
             return Err(DocumentError::NotAPlugin { found });
         }
-        if value.pointer("/spec/source/oci").is_some() {
-            return Err(field("spec.source.oci", "images are not served by this host yet; use spec.source.file"));
-        }
         // The parser's error knows line and column, the path is kept aside.
         let mut path = None;
         let raw = serde_saphyr::with_deserializer_from_str(text, |deserializer| {
@@ -186,12 +214,28 @@ impl Document {
     fn validate(&self) -> Result<(), DocumentError> {
         let Self { name, spec: PluginSpec { source, trust, grant, limits, config: _, strategies, passed, finalize } } =
             self;
-        let Source::File(FileSource { path }) = source;
         check(syntax::dns_1123_label(name), "metadata.name", "must be a DNS-1123 label: at most 63 of a-z, 0-9 and -")?;
-        check(!path.is_empty(), "spec.source.file.path", "must not be empty")?;
-        if let Trust::Sha256(digest) = trust {
-            let hex = digest.len() == 64 && digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-            check(hex, "spec.trust.sha256", "must be 64 lower-case hex digits, as sha256sum prints them")?;
+        match source {
+            Source::File(FileSource { path }) => check(!path.is_empty(), "spec.source.file.path", "must not be empty")?,
+            Source::Oci(OciSource { image, pull_secret, ca_config_map, plain_http: _ }) => {
+                Reference::parse(image).map_err(|rule| field("spec.source.oci.image", &rule))?;
+                for (at, name) in [("pullSecret", pull_secret), ("caConfigMap", ca_config_map)] {
+                    let named = name.as_ref().is_none_or(|name| syntax::dns_1123_subdomain(name));
+                    check(
+                        named,
+                        &format!("spec.source.oci.{at}"),
+                        "must be the name of an object in the host's namespace",
+                    )?;
+                }
+            }
+        }
+        match trust {
+            Trust::Sha256(digest) => {
+                let hex = digest.len() == 64 && digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+                check(hex, "spec.trust.sha256", "must be 64 lower-case hex digits, as sha256sum prints them")?;
+            }
+            Trust::Keys(keys) => check(!keys.is_empty(), "spec.trust.keys", "must name a key at least")?,
+            Trust::Unsigned(Yes) => {}
         }
         grant_fields(grant)?;
         limit_fields(*limits)?;

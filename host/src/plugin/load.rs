@@ -2,10 +2,11 @@
 //! blocks: files are read, wasm is compiled and run.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
 
-use super::document::{Document, DocumentError, FileSource, PluginSpec, Source};
-use super::registry::{Origin, Plugin};
+use super::document::{Document, DocumentError, PluginSpec};
+use super::fetch::{Artifact, FetchError};
+use super::registry::{Image, Origin, Plugin};
+use super::source::hash::sha256;
 use super::status::Step;
 use super::{compile, declare, source, verify};
 use crate::sandbox::{Engine, LoadError};
@@ -18,13 +19,13 @@ pub enum PluginError {
     #[error(transparent)]
     Document(#[from] DocumentError),
     #[error(transparent)]
+    Fetch(#[from] FetchError),
+    #[error(transparent)]
     Verify(#[from] verify::VerifyError),
     #[error(transparent)]
     Compile(#[from] LoadError),
     #[error(transparent)]
     Declare(#[from] declare::DeclareError),
-    #[error("spec.source.file: this host has no plugin folder (--plugins)")]
-    NoFolder,
     #[error("the host's own fault: {0}")]
     Host(String),
 }
@@ -34,10 +35,10 @@ impl PluginError {
         match self {
             Self::Source(error) => error.reason(),
             Self::Document(_) => "DocumentInvalid",
-            Self::Verify(_) => "DigestMismatch",
+            Self::Fetch(error) => error.reason(),
+            Self::Verify(error) => error.reason(),
             Self::Compile(error) => error.reason(),
             Self::Declare(error) => error.reason(),
-            Self::NoFolder => "ArtifactInvalid",
             Self::Host(_) => "HostError",
         }
     }
@@ -45,7 +46,7 @@ impl PluginError {
     /// The step that was not taken.
     pub fn step(&self) -> Step {
         match self {
-            Self::Source(_) | Self::Document(_) | Self::NoFolder | Self::Host(_) => Step::Fetched,
+            Self::Source(_) | Self::Document(_) | Self::Fetch(_) | Self::Host(_) => Step::Fetched,
             Self::Verify(_) => Step::Verified,
             Self::Compile(_) => Step::Compiled,
             Self::Declare(_) => Step::Serving,
@@ -54,39 +55,43 @@ impl PluginError {
 
     /// Whether it may be otherwise at another time, with the same document and component.
     pub fn passes(&self) -> bool {
-        matches!(self, Self::Host(_) | Self::Compile(LoadError::NoRoom { .. }))
+        match self {
+            Self::Host(_) | Self::Compile(LoadError::NoRoom { .. }) => true,
+            Self::Fetch(error) => error.passes(),
+            _ => false,
+        }
     }
 }
 
-/// What stopped the walk of one document, and the digest of its component where it came so far.
+/// What stopped the walk of one document, and how far it had come.
 pub struct Failed {
     pub error: PluginError,
-    /// SHA-256, in hex.
+    /// SHA-256 of the component, in hex.
     pub digest: Option<String>,
+    /// Where it was pulled from.
+    pub image: Option<Image>,
 }
 
-/// The walk of one document. Nothing where it leads to the component that it was `seen` to lead to.
+/// From bytes to a plugin. Nothing where it is the component that this document was `seen` to lead to.
 pub fn load(
     engine: &Engine,
-    folder: Option<&Path>,
     origin: Origin,
     document: Document,
+    artifact: Artifact,
     good: Option<&Plugin>,
     seen: Option<&str>,
 ) -> Result<Option<Plugin>, Failed> {
     let Document { name, spec } = document;
     let revision = revision(&spec);
-    let PluginSpec { source, trust, grant, limits, config, strategies, passed, finalize } = spec;
-    let Source::File(FileSource { path }) = source;
-    let unfound = |error: PluginError| Failed { error, digest: None };
-    let folder = folder.ok_or_else(|| unfound(PluginError::NoFolder))?;
-    let bytes = source::artifact(folder, &path).map_err(|error| unfound(error.into()))?;
-    let digest = verify::digest(&bytes);
+    let PluginSpec { source: _, trust, grant, limits, config, strategies, passed, finalize } = spec;
+    let Artifact { bytes, evidence, image } = artifact;
+    let digest = sha256(&bytes);
     if seen == Some(digest.as_str()) {
         return Ok(None);
     }
-    let failed = |error: PluginError| Failed { error, digest: Some(digest.clone()) };
-    let verified = verify::verify(bytes, &trust).map_err(|error| failed(error.into()))?;
+    let known = (!bytes.is_empty()).then(|| digest.clone());
+    let failed = |error: PluginError| Failed { error, digest: known.clone(), image: image.clone() };
+    let verified = verify::verify(bytes, &trust, &evidence).map_err(|error| failed(error.into()))?;
     let component = match good {
         // Only what is said of it has changed.
         Some(good) if good.digest == digest && good.limits == limits => good.component.clone(),
@@ -98,6 +103,7 @@ pub fn load(
         name,
         origin,
         digest,
+        image,
         revision,
         manifest,
         grant,

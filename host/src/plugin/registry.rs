@@ -26,6 +26,15 @@ pub enum Origin {
     Cluster,
 }
 
+/// Which image a component was pulled from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// `spec.source.oci.image`.
+    pub from: String,
+    /// `REGISTRY/REPOSITORY@sha256:…`.
+    pub at: String,
+}
+
 /// A plugin that serves.
 #[derive(Clone)]
 pub struct Plugin {
@@ -34,6 +43,8 @@ pub struct Plugin {
     pub origin: Origin,
     /// SHA-256 of the component's bytes, in hex.
     pub digest: String,
+    /// Of an image: what it was called, and the digest of its manifest.
+    pub image: Option<Image>,
     /// Another for every change of its document.
     pub revision: u64,
     pub manifest: Manifest,

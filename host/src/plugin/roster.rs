@@ -10,12 +10,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::document::{self, Document};
+use super::document::{self, Document, Source};
+use super::fetch::{self, Artifact, Places, Record, fetch};
 use super::load::{Failed, PluginError, load, revision};
 use super::registry::{Attempt, Origin, Plugin, Problem, Registry};
 use super::source::{self, SourceError};
 use crate::check::{self, Grant, GrantedParent};
 use crate::clock::{self, Instant};
+use crate::cluster::Api;
 use crate::limits::PLUGIN_BACKOFF;
 use crate::sandbox::Engine;
 
@@ -23,6 +25,8 @@ pub struct Roster {
     engine: Engine,
     /// The plugin folder, where there is one.
     folder: Option<Arc<Path>>,
+    /// For pull secrets, once it is reached.
+    api: Option<Api>,
     entries: BTreeMap<Key, Entry>,
     /// Plugins that served before this process began, by name.
     incumbents: BTreeSet<String>,
@@ -34,6 +38,9 @@ type Key = (Origin, String);
 /// One document.
 struct Entry {
     text: Arc<str>,
+    /// What was recorded of its image.
+    record: Record,
+    is_image: bool,
     /// SHA-256 of the component that it led to, as far as it was found.
     digest: Option<String>,
     /// The last that could serve.
@@ -50,7 +57,12 @@ struct Entry {
 
 impl Roster {
     pub fn new(engine: Engine, folder: Option<&Path>) -> Self {
-        Self { engine, folder: folder.map(Arc::from), entries: BTreeMap::new(), incumbents: BTreeSet::new() }
+        Self { engine, folder: folder.map(Arc::from), api: None, entries: BTreeMap::new(), incumbents: BTreeSet::new() }
+    }
+
+    /// From now on pull secrets can be read.
+    pub fn reached(&mut self, api: &Api) {
+        self.api = Some(api.clone());
     }
 
     /// Reads the whole folder. What it does not hold any more is forgotten; one without any document is an error where
@@ -69,28 +81,30 @@ impl Roster {
         for document in files {
             let key = (Origin::Volume, document.file);
             match document.text {
-                Ok(text) => self.load(key, text.into()).await,
+                Ok(text) => self.load(key, text.into(), Record::default()).await,
                 Err(error) => {
-                    let failed = Failed { error: error.into(), digest: None };
+                    let failed = Failed { error: error.into(), digest: None, image: None };
                     let problem = Some(problem(&key, None, Vec::new(), &failed));
                     let good = self.entries.remove(&key).and_then(|entry| entry.good);
-                    let entry = Entry { text: "".into(), digest: None, good, problem, again: None, tries: 0 };
+                    let (text, record) = ("".into(), Record::default());
+                    let entry =
+                        Entry { text, record, is_image: false, digest: None, good, problem, again: None, tries: 0 };
                     self.entries.insert(key, entry);
                 }
             }
         }
         // A component that an object names may be another now.
-        let objects = self.entries.iter().filter(|((origin, _), _)| *origin == Origin::Cluster);
+        let objects = self.entries.iter().filter(|((origin, _), entry)| *origin == Origin::Cluster && !entry.is_image);
         let objects: Vec<_> = objects.map(|(key, entry)| (key.clone(), Arc::clone(&entry.text))).collect();
         for (key, text) in objects {
-            self.load(key, text).await;
+            self.load(key, text, Record::default()).await;
         }
         Ok(())
     }
 
-    /// A Plugin object, as the text of a document.
-    pub async fn put(&mut self, name: &str, text: String) {
-        self.load((Origin::Cluster, name.to_owned()), text.into()).await;
+    /// A Plugin object, as the text of a document, and what its status has recorded.
+    pub async fn put(&mut self, name: &str, text: String, record: Record) {
+        self.load((Origin::Cluster, name.to_owned()), text.into(), record).await;
     }
 
     /// A Plugin object has gone.
@@ -112,9 +126,10 @@ impl Roster {
     pub async fn try_again(&mut self) {
         let now = clock::instant();
         let due = self.entries.iter().filter(|(_, entry)| entry.again.is_some_and(|at| at <= now));
-        let due: Vec<_> = due.map(|(key, entry)| (key.clone(), Arc::clone(&entry.text))).collect();
-        for (key, text) in due {
-            self.load(key, text).await;
+        let due: Vec<_> =
+            due.map(|(key, entry)| (key.clone(), Arc::clone(&entry.text), entry.record.clone())).collect();
+        for (key, text, record) in due {
+            self.load(key, text, record).await;
         }
     }
 
@@ -137,42 +152,110 @@ impl Roster {
         Some((entry.good.as_ref(), entry.problem.as_ref()))
     }
 
-    async fn load(&mut self, key: Key, text: Arc<str>) {
+    async fn load(&mut self, key: Key, text: Arc<str>, record: Record) {
+        // Our own record of what serves: nothing is pulled again for it.
+        if let Some(entry) = self.entries.get_mut(&key)
+            && entry.text == text
+            && entry.is_image
+            && entry.problem.is_none()
+            && entry.good.as_ref().is_some_and(|good| good.image.as_ref().is_some_and(|image| image.at == record.at))
+        {
+            entry.record = record;
+            return;
+        }
         let known = self.entries.remove(&key);
         let good = known.as_ref().and_then(|entry| entry.good.clone());
         let last = known.as_ref().filter(|entry| entry.text == text);
         let seen = last.filter(|entry| entry.again.is_none()).and_then(|entry| entry.digest.clone());
-        let (engine, folder, words) = (self.engine.clone(), self.folder.clone(), Arc::clone(&text));
-        let tried = {
-            let (good, seen) = (good.clone(), seen.clone());
-            let origin = key.0;
-            blocking(move || attempt(&engine, folder.as_deref(), origin, &words, good.as_ref(), seen.as_deref())).await
-        };
         let tries = last.map_or(0, |entry| entry.tries);
-        let entry = match tried.unwrap_or_else(Tried::host) {
+        let is_image = Document::parse(&text).is_ok_and(|document| matches!(document.spec.source, Source::Oci(_)));
+        let mut tried = self.attempt(key.0, &text, good.as_ref(), seen.as_deref(), &record).await;
+        let mut keeps = None;
+        if let Tried::Failed { keeps: kept, failed, .. } = &mut tried {
+            keeps = kept.take();
+            // After a start nothing is in memory: what served is what was recorded.
+            if keeps.is_none() && good.is_none() && !failed.is_refused(&record.at) {
+                keeps = self.recorded(key.0, &text, &record).await;
+            }
+        }
+        let entry =
+            |digest, good, problem, again, tries| Entry { text, record, is_image, digest, good, problem, again, tries };
+        let entry = match tried {
             // As it was, also in what was wrong with it.
             Tried::Same => match known {
-                Some(entry) => Entry { again: None, ..entry },
+                Some(known) => entry(known.digest, known.good, known.problem, None, known.tries),
                 None => return,
             },
-            Tried::Loaded { plugin } => {
-                let digest = Some(plugin.digest.clone());
-                Entry { text, digest, good: Some(Arc::new(*plugin)), problem: None, again: None, tries: 0 }
-            }
-            Tried::Failed { name, claims, failed, keeps } => {
+            Tried::Loaded { plugin } => entry(Some(plugin.digest.clone()), Some(Arc::new(*plugin)), None, None, 0),
+            Tried::Failed { name, claims, failed, keeps: _ } => {
                 let again = failed.error.passes().then(|| clock::instant() + delay(tries));
                 let problem = problem(&key, name, claims, &failed);
-                Entry {
-                    text,
-                    digest: failed.digest,
-                    good: keeps,
-                    problem: Some(problem),
-                    again,
-                    tries: tries.saturating_add(1),
-                }
+                entry(failed.digest, keeps, Some(problem), again, tries.saturating_add(1))
             }
         };
         self.entries.insert(key, entry);
+    }
+
+    async fn attempt(
+        &self,
+        origin: Origin,
+        text: &str,
+        good: Option<&Arc<Plugin>>,
+        seen: Option<&str>,
+        record: &Record,
+    ) -> Tried {
+        let document = match Document::parse(text) {
+            Ok(document) => document,
+            Err(error) => {
+                // Nobody knows what it would change: all stays.
+                let (name, claims) = document::salvage(text);
+                return Tried::failed(name, claims, error.into(), good.cloned());
+            }
+        };
+        let (name, grant, revision) = (document.name.clone(), document.spec.grant.clone(), revision(&document.spec));
+        let places = Places { folder: self.folder.as_deref(), api: self.api.as_ref() };
+        let loaded = match fetch(&document.spec, origin, places, record).await {
+            Ok(artifact) => self.load_artifact(origin, document, artifact, good, seen).await,
+            Err(error) => Err(Failed { error: error.into(), digest: None, image: None }),
+        };
+        match loaded {
+            Ok(None) => Tried::Same,
+            Ok(Some(plugin)) => Tried::Loaded { plugin: Box::new(plugin) },
+            Err(failed) => {
+                let keeps = good.filter(|good| goes_on(good, &failed)).and_then(|good| good.under(&grant, revision));
+                Tried::Failed { name: Some(name), claims: grant.serves, failed: Box::new(failed), keeps }
+            }
+        }
+    }
+
+    /// The image that served before this process began.
+    async fn recorded(&self, origin: Origin, text: &str, record: &Record) -> Option<Arc<Plugin>> {
+        let document = Document::parse(text).ok().filter(|_| !record.at.is_empty())?;
+        let places = Places { folder: self.folder.as_deref(), api: self.api.as_ref() };
+        let artifact = fetch::recorded(&document.spec, places, record).await;
+        let artifact = artifact.inspect_err(|error| {
+            tracing::warn!(plugin = document.name, image = record.at, "what served before cannot be had: {error}");
+        });
+        let loaded = self.load_artifact(origin, document, artifact.ok()?, None, None).await;
+        let loaded = loaded.inspect_err(|failed| {
+            tracing::warn!(image = record.at, "what served before cannot be loaded: {}", failed.error);
+        });
+        loaded.ok()?.map(Arc::new)
+    }
+
+    async fn load_artifact(
+        &self,
+        origin: Origin,
+        document: Document,
+        artifact: Artifact,
+        good: Option<&Arc<Plugin>>,
+        seen: Option<&str>,
+    ) -> Result<Option<Plugin>, Failed> {
+        let (engine, good, seen) = (self.engine.clone(), good.cloned(), seen.map(str::to_owned));
+        let work = move || load(&engine, origin, document, artifact, good.as_deref(), seen.as_deref());
+        blocking(work)
+            .await
+            .unwrap_or_else(|panic| Err(Failed { error: PluginError::Host(panic), digest: None, image: None }))
     }
 }
 
@@ -193,45 +276,27 @@ enum Tried {
 }
 
 impl Tried {
-    fn host(panic: String) -> Self {
-        let failed = Failed { error: PluginError::Host(panic), digest: None };
-        Self::Failed { name: None, claims: Vec::new(), failed: Box::new(failed), keeps: None }
+    fn failed(
+        name: Option<String>,
+        claims: Vec<GrantedParent>,
+        error: PluginError,
+        keeps: Option<Arc<Plugin>>,
+    ) -> Self {
+        Self::Failed { name, claims, failed: Box::new(Failed { error, digest: None, image: None }), keeps }
     }
 }
 
-/// It blocks: files are read, wasm is compiled and run. `seen` is the digest of
-/// the component that this very document led to before.
-fn attempt(
-    engine: &Engine,
-    folder: Option<&Path>,
-    origin: Origin,
-    text: &str,
-    good: Option<&Arc<Plugin>>,
-    seen: Option<&str>,
-) -> Tried {
-    let document = match Document::parse(text) {
-        Ok(document) => document,
-        Err(error) => {
-            // Nobody knows what it would change: all stays.
-            let (name, claims) = document::salvage(text);
-            let failed = Failed { error: error.into(), digest: None };
-            return Tried::Failed { name, claims, failed: Box::new(failed), keeps: good.cloned() };
-        }
-    };
-    let (name, grant, revision) = (document.name.clone(), document.spec.grant.clone(), revision(&document.spec));
-    match load(engine, folder, origin, document, good.map(Arc::as_ref), seen) {
-        Ok(None) => Tried::Same,
-        Ok(Some(plugin)) => Tried::Loaded { plugin: Box::new(plugin) },
-        Err(failed) => {
-            let keeps = good.filter(|good| goes_on(good, &failed)).and_then(|good| good.under(&grant, revision));
-            Tried::Failed { name: Some(name), claims: grant.serves, failed: Box::new(failed), keeps }
-        }
+impl Failed {
+    /// Whether it is this image that is not trusted, or is what failed.
+    fn is_refused(&self, at: &str) -> bool {
+        self.image.as_ref().is_some_and(|image| image.at == at)
     }
 }
 
 /// A component that is not trusted any more must not go on; nor one that is what failed.
 fn goes_on(good: &Plugin, failed: &Failed) -> bool {
-    failed.digest.as_ref() != Some(&good.digest)
+    let same_image = good.image.as_ref().is_some_and(|image| failed.is_refused(&image.at));
+    failed.digest.as_ref() != Some(&good.digest) && !same_image
 }
 
 impl Plugin {
@@ -243,7 +308,7 @@ impl Plugin {
 }
 
 fn problem((origin, at): &Key, plugin: Option<String>, claims: Vec<GrantedParent>, failed: &Failed) -> Problem {
-    let Failed { error, digest } = failed;
+    let Failed { error, digest, image: _ } = failed;
     // The file is said once: what is wrong with a document as a file begins with it.
     let message = match error {
         PluginError::Source(error) if error.field.is_empty() => error.to_string(),

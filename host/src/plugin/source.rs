@@ -11,4 +11,4 @@ pub mod oci;
 pub mod cluster;
 
 pub use file::{DocumentFile, FileError, FileRule, SourceError};
-pub use volume::{artifact, read, stamp};
+pub use volume::{BUNDLE, artifact, bundle, read, stamp};

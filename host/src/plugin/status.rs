@@ -24,6 +24,10 @@ pub struct PluginStatus {
     pub digest: String,
     /// SHA-256 of the component that serves. After a restart every host loads this one.
     pub serving_digest: String,
+    /// Of an image that serves: `REGISTRY/REPOSITORY@sha256:…`, recorded before it serves.
+    pub image: String,
+    /// `spec.source.oci.image` as it was when that digest was found.
+    pub resolved_from: String,
     /// Objects that it serves.
     pub objects: u64,
     /// `Fetched`, `Verified` and `Compiled` of the newest component, and `Serving`.

@@ -38,6 +38,7 @@ pub fn status(
     let problem = passed_over.or(*problem);
     let shown = serving.map(AsRef::as_ref).or(*plugin);
     let digest = problem.and_then(|problem| problem.digest.as_deref()).or(shown.map(|plugin| plugin.digest.as_str()));
+    let image = serving.and_then(|plugin| plugin.image.as_ref());
     let conditions = Step::ALL.map(|step| {
         let (status, reason, message) = condition(step, serving.is_some(), shown.is_some(), problem);
         let same = before.conditions.iter().find(|one| one.kind == step.name() && one.status == status);
@@ -65,6 +66,9 @@ pub fn status(
         exports: shown.map(exports).unwrap_or_default(),
         digest: digest.map(prefixed).unwrap_or_default(),
         serving_digest: serving.map(|plugin| prefixed(&plugin.digest)).unwrap_or_default(),
+        // What was recorded stays while nothing serves: it is what a later start goes back to.
+        image: image.map_or_else(|| before.image.clone(), |image| image.at.clone()),
+        resolved_from: image.map_or_else(|| before.resolved_from.clone(), |image| image.from.clone()),
         objects: if serving.is_some() { *objects } else { 0 },
         conditions: conditions.into(),
     }

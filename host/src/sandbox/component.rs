@@ -56,6 +56,20 @@ impl Engine {
     }
 }
 
+/// Names of what a component imports and exports, as push records them. Compiles it.
+pub fn interfaces(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), LoadError> {
+    recognise(bytes).map_err(LoadError::ArtifactInvalid)?;
+    let engine = super::engine::compiling(super::engine::Kind::OnDemand);
+    let component = engine.and_then(|engine| {
+        wasmtime::component::Component::from_binary(&engine, bytes).map(|component| (component, engine))
+    });
+    let (component, engine) = component.map_err(|error| LoadError::ArtifactInvalid(format!("{error:#}")))?;
+    let ty = component.component_type();
+    let imports = ty.imports(&engine).map(|(name, _)| name.to_owned()).collect();
+    let exports = ty.exports(&engine).map(|(name, _)| name.to_owned()).collect();
+    Ok((imports, exports))
+}
+
 // === impl Component ===
 
 impl Component {

@@ -20,7 +20,8 @@ impl Folder {
     }
 
     fn entries(&self) -> Vec<PathBuf> {
-        let mut all: Vec<_> = fs::read_dir(self.0.join("compiled")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut all: Vec<_> =
+            fs::read_dir(self.0.join("compiled")).unwrap().map(|entry| entry.unwrap().path()).collect();
         all.sort();
         all
     }
@@ -129,10 +130,12 @@ fn a_folder_that_cannot_be_used_is_an_error_at_once() {
 fn bomb() -> Vec<u8> {
     const LOCALS: usize = 20_000;
     const LOOPS: usize = 200;
-    let body: String = (1..LOCALS).map(|i| format!("(local.set {i} (i32.add (local.get {}) (local.get {i})))", i - 1)).collect();
+    let body: String =
+        (1..LOCALS).map(|i| format!("(local.set {i} (i32.add (local.get {}) (local.get {i})))", i - 1)).collect();
     let (open, close) = ("(loop ".repeat(LOOPS), "(br_if 0 (local.get 0)))".repeat(LOOPS));
     let locals = "i32 ".repeat(LOCALS);
-    wat::parse_str(format!("(component (core module (func (param i32) (local {locals}) {open} {body} {close})))")).unwrap()
+    wat::parse_str(format!("(component (core module (func (param i32) (local {locals}) {open} {body} {close})))"))
+        .unwrap()
 }
 
 #[test]
@@ -143,7 +146,10 @@ fn a_compiler_that_takes_too_much_is_ended_and_others_go_on() {
     let error = compile(&engine, &bytes);
     assert_eq!(error.reason(), "CompileFailed", "{error}");
     let text = error.to_string();
-    assert!(text.contains("MiB of memory") || text.contains("longer than") || text.contains("processor time"), "{text}");
+    assert!(
+        text.contains("MiB of memory") || text.contains("longer than") || text.contains("processor time"),
+        "{text}"
+    );
     assert!(compile(&engine, &component(1)).to_string().contains("it exports no"));
     assert_eq!(counts(&engine), [1, 0, 0]);
 }
@@ -154,7 +160,10 @@ fn the_child_has_nothing_of_its_parent() {
     let open = fs::File::open("/proc/self/status").unwrap();
     let fd = std::os::fd::AsRawFd::as_raw_fd(&open);
     let mut child = std::process::Command::new("sh")
-        .args(["-c", &format!("exec 7</dev/null 9</dev/null {fd}</dev/null; SECRET=x exec \"$0\" compile-component pooling")])
+        .args([
+            "-c",
+            &format!("exec 7</dev/null 9</dev/null {fd}</dev/null; SECRET=x exec \"$0\" compile-component pooling"),
+        ])
         .arg(env!("CARGO_BIN_EXE_keelson"))
         .env("SECRET", "x")
         .stdin(std::process::Stdio::piped())

@@ -103,7 +103,7 @@ pub(crate) fn script(verb: &str, dir: &Path, args: &[&str]) -> anyhow::Result<St
     output(Command::new(script).arg(verb).arg(dir).args(args))
 }
 
-pub(super) fn bash(line: &str) -> anyhow::Result<String> {
+pub(crate) fn bash(line: &str) -> anyhow::Result<String> {
     output(Command::new("bash").args(["-c", line]))
 }
 
@@ -115,7 +115,7 @@ pub(super) fn output(command: &mut Command) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-pub(super) async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     f: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
 ) -> anyhow::Result<T> {
     tokio::task::spawn_blocking(f).await?

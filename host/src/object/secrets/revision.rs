@@ -9,7 +9,7 @@ use hmac::{Hmac, Mac};
 use serde_json::{Map, Value};
 use sha2::Sha256;
 
-use crate::plugin::verify::hex;
+use crate::plugin::source::hash::hex;
 
 /// 16 hex digits that change exactly with the data.
 pub(crate) fn revision(key: &str, data: &Map<String, Value>) -> String {

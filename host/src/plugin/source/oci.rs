@@ -11,6 +11,7 @@ mod http;
 pub mod manifest;
 mod client;
 pub mod signatures;
+pub mod push;
 
 pub use client::{Access, Client, OciError};
 pub use http::HttpError;

@@ -11,8 +11,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::file::{DocumentFile, FileError, FileRule, SourceError};
-use crate::limits::{COMPONENT_BYTES, DOCUMENT_BYTES};
+use crate::limits::{COMPONENT_BYTES, DOCUMENT_BYTES, SIGNATURE_BYTES};
 
+/// After a component's name: what signs it.
+pub const BUNDLE: &str = ".sigstore.json";
 const COMPONENT_FIELD: &str = "spec.source.file.path: ";
 
 /// Every `*.yaml` and `*.yml` of the folder, in the order of their names.
@@ -67,6 +69,16 @@ pub fn artifact(folder: &Path, path: &str) -> Result<Vec<u8>, FileError> {
         Err(FileRule::NotRelative)
     };
     read.map_err(|rule| FileError { field: COMPONENT_FIELD, file: path.to_owned(), rule })
+}
+
+/// What signs a component: the bundle beside it, where there is one.
+pub fn bundle(folder: &Path, path: &str) -> Result<Option<Vec<u8>>, FileError> {
+    let file = format!("{path}{BUNDLE}");
+    match bytes(folder, Path::new(&file), SIGNATURE_BYTES) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(FileRule::Missing) => Ok(None),
+        Err(rule) => Err(FileError { field: COMPONENT_FIELD, file, rule }),
+    }
 }
 
 fn bytes(folder: &Path, name: &Path, limit: u64) -> Result<Vec<u8>, FileRule> {

@@ -79,14 +79,16 @@ pub struct Client {
 impl Client {
     pub fn new(reference: &Reference, access: &Access) -> Result<Self, OciError> {
         let Access { credentials, ca, plain_http } = access;
-        let http = Http::new(ca.as_deref(), *plain_http)
-            .map_err(|error| OciError::Http { name: reference.name(), error })?;
+        let http =
+            Http::new(ca.as_deref(), *plain_http).map_err(|error| OciError::Http { name: reference.name(), error })?;
         Ok(Self { http, reference: reference.clone(), credentials: credentials.clone(), authorization: None })
     }
 
     /// The manifest that a tag or digest names, and its own digest, by its bytes.
     pub async fn manifest(&mut self, at: &str) -> Result<(Digest, Vec<u8>), OciError> {
-        let accept = format!("{MANIFEST}, {INDEX}, application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json");
+        let accept = format!(
+            "{MANIFEST}, {INDEX}, application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json"
+        );
         let bytes = self.get(&format!("manifests/{at}"), &accept, MANIFEST_BYTES, at).await?;
         let found = Digest::of(&bytes);
         match Digest::parse(at) {
@@ -108,8 +110,8 @@ impl Client {
     /// The component of an image, whose manifest has this digest.
     pub async fn component(&mut self, digest: &Digest) -> Result<Vec<u8>, OciError> {
         let (_, bytes) = self.manifest(&digest.to_string()).await?;
-        let layer = manifest::layer(&bytes)
-            .map_err(|error| OciError::Manifest { image: self.reference.at(digest), error })?;
+        let layer =
+            manifest::layer(&bytes).map_err(|error| OciError::Manifest { image: self.reference.at(digest), error })?;
         self.blob(&layer.digest, layer.bytes.min(COMPONENT_BYTES)).await
     }
 
@@ -188,7 +190,8 @@ impl Client {
             (Some(_), Some(Credentials::Password { user, password })) => Ok(basic(user, password)),
             (Some(_), _) => Err(self.unauthorized(answer.status)),
             (None, _) => {
-                let rule = "the registry wants an authentication that is not known here (Bearer and Basic are)".to_owned();
+                let rule =
+                    "the registry wants an authentication that is not known here (Bearer and Basic are)".to_owned();
                 Err(OciError::Challenge { name, rule })
             }
         }
@@ -239,6 +242,14 @@ impl Client {
         if token.is_empty() { Err(rule("its token service gave no token")) } else { Ok(token) }
     }
 
+    /// Where a registry sends us to, which may be a path only.
+    pub(super) fn absolute(&self, location: &str) -> String {
+        if location.contains("://") {
+            return location.to_owned();
+        }
+        format!("{}://{}{location}", self.http.scheme(), self.reference.registry)
+    }
+
     pub(super) fn refused(&self, answer: &Answer) -> OciError {
         let name = self.reference.name();
         match answer.status {
@@ -248,7 +259,8 @@ impl Client {
     }
 
     fn unauthorized(&self, status: u16) -> OciError {
-        let who = if self.credentials.is_some() { "the credentials of the pull secret" } else { "who gives no credentials" };
+        let who =
+            if self.credentials.is_some() { "the credentials of the pull secret" } else { "who gives no credentials" };
         OciError::Unauthorized { name: self.reference.name(), who, status }
     }
 

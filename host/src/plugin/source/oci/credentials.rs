@@ -75,7 +75,8 @@ fn fits(key: &str, registry: &str, wanted: &str) -> Option<usize> {
 /// `*` stands for one label, as in `*.example.com`.
 fn same_host(pattern: &str, host: &str) -> bool {
     let (patterns, labels): (Vec<_>, Vec<_>) = (pattern.split('.').collect(), host.split('.').collect());
-    patterns.len() == labels.len() && patterns.iter().zip(&labels).all(|(pattern, label)| *pattern == "*" || pattern == label)
+    patterns.len() == labels.len()
+        && patterns.iter().zip(&labels).all(|(pattern, label)| *pattern == "*" || pattern == label)
 }
 
 impl Entry {
@@ -131,7 +132,11 @@ mod tests {
 
     #[test]
     fn errors_tell_no_secret() {
-        for config in [r#"{"auths": {"r.example.com": {"auth": "c2VjcmV0"}}}"#, r#"{"r.example.com": {"auth": "!secret"}}"#, "{secret"] {
+        for config in [
+            r#"{"auths": {"r.example.com": {"auth": "c2VjcmV0"}}}"#,
+            r#"{"r.example.com": {"auth": "!secret"}}"#,
+            "{secret",
+        ] {
             let error = find(config.as_bytes(), "r.example.com", "x").unwrap_err();
             assert!(!error.contains("secret") && !error.contains("c2Vj"), "{error}");
         }

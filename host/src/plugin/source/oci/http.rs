@@ -70,7 +70,8 @@ impl Http {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_connect_timeout(Some(API_CONNECT));
-        let tls = HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1().wrap_connector(tcp);
+        let tls =
+            HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1().wrap_connector(tcp);
         Ok(Self { client: Client::builder(TokioExecutor::new()).build(tls), plain })
     }
 
@@ -109,9 +110,9 @@ impl Http {
             }
             Err(HttpError::Unreachable(host(&url), "it redirects without end".to_owned()))
         };
-        timeout(REGISTRY_CALL, whole)
-            .await
-            .unwrap_or_else(|_| Err(HttpError::Unreachable(url.to_owned(), format!("not done within {REGISTRY_CALL:?}"))))
+        timeout(REGISTRY_CALL, whole).await.unwrap_or_else(|_| {
+            Err(HttpError::Unreachable(url.to_owned(), format!("not done within {REGISTRY_CALL:?}")))
+        })
     }
 
     async fn once(&self, request: Request<Full<Bytes>>, host: &str, limit: u64) -> Result<Answer, HttpError> {
@@ -156,9 +157,10 @@ fn join(base: &Uri, next: &str) -> Result<Uri, HttpError> {
 
 /// Never the query: it may hold what signs a download.
 fn host(url: &Uri) -> String {
-    url.authority().map_or_else(|| "the registry".to_owned(), |authority| {
-        authority.as_str().rsplit_once('@').map_or(authority.as_str(), |(_, host)| host).to_owned()
-    })
+    url.authority().map_or_else(
+        || "the registry".to_owned(),
+        |authority| authority.as_str().rsplit_once('@').map_or(authority.as_str(), |(_, host)| host).to_owned(),
+    )
 }
 
 /// An error with its causes; what is outermost here says nothing.

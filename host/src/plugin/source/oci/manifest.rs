@@ -36,8 +36,6 @@ pub(super) struct Manifest {
     #[serde(default)]
     pub media_type: String,
     #[serde(default)]
-    pub artifact_type: String,
-    #[serde(default)]
     pub layers: Vec<Descriptor>,
     manifests: Option<serde::de::IgnoredAny>,
 }
@@ -62,7 +60,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Manifest, ManifestError> {
 
 /// The one layer that is a component.
 pub fn layer(bytes: &[u8]) -> Result<Layer, ManifestError> {
-    let Manifest { media_type, artifact_type: _, layers, manifests } = parse(bytes)?;
+    let Manifest { media_type, layers, manifests } = parse(bytes)?;
     if manifests.is_some() || [INDEX, DOCKER_LIST].contains(&media_type.as_str()) {
         return Err(ManifestError::Index);
     }
@@ -87,7 +85,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn with(layers: serde_json::Value) -> Result<Layer, ManifestError> {
+    fn with(layers: &serde_json::Value) -> Result<Layer, ManifestError> {
         layer(json!({"schemaVersion": 2, "mediaType": MANIFEST, "layers": layers}).to_string().as_bytes())
     }
 
@@ -95,7 +93,7 @@ mod tests {
     fn both_layouts_are_taken_and_nothing_else() {
         let digest = format!("sha256:{}", "0".repeat(64));
         for kind in [LAYER, OLD_LAYER] {
-            assert_eq!(with(json!([{"mediaType": kind, "digest": digest, "size": 5}])).unwrap().bytes, 5);
+            assert_eq!(with(&json!([{"mediaType": kind, "digest": digest, "size": 5}])).unwrap().bytes, 5);
         }
         let layer_of = |kind: &str, digest: &str, size: u64| json!({"mediaType": kind, "digest": digest, "size": size});
         let tar = "application/vnd.oci.image.layer.v1.tar+gzip";
@@ -106,7 +104,7 @@ mod tests {
             (json!([layer_of(LAYER, "sha512:00", 1)]), "is no sha256"),
             (json!([layer_of(LAYER, &digest, u64::MAX)]), "at most"),
         ] {
-            let error = with(layers).unwrap_err().to_string();
+            let error = with(&layers).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
         for index in [json!({"manifests": []}), json!({"mediaType": INDEX}), json!({"mediaType": DOCKER_LIST})] {

@@ -57,7 +57,10 @@ impl Reference {
         let named = registry.contains(['.', ':']) || registry == "localhost";
         let host = registry.split_once(':').map_or(registry, |(host, _)| host);
         let port = registry.split_once(':').map(|(_, port)| port);
-        if !named || host.is_empty() || !host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-')) {
+        if !named
+            || host.is_empty()
+            || !host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
+        {
             return Err(format!("must name a registry, such as ghcr.io or localhost:5000; {registry:?} is none"));
         }
         if port.is_some_and(|port| port.parse::<u16>().is_err()) {
@@ -74,7 +77,9 @@ impl Reference {
                 && part.bytes().last().is_some_and(|byte| byte.is_ascii_alphanumeric())
         };
         if repository.len() > 255 || !repository.split('/').all(part) {
-            return Err(format!("{repository:?} is no repository: lower-case letters, digits, and . _ - / between them"));
+            return Err(format!(
+                "{repository:?} is no repository: lower-case letters, digits, and . _ - / between them"
+            ));
         }
         if let Some(tag) = &tag {
             let letters = tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'));
