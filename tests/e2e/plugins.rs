@@ -240,7 +240,7 @@ pub(crate) async fn case_77_a_deadline_always_exists(case: Case) -> Outcome {
         ("neither", json!({}), ["OutOfFuel", "Timeout"]),
         ("fuel", json!({"fuel": 1_000_000}), ["OutOfFuel", "OutOfFuel"]),
         ("wall", json!({"wallMilliseconds": 50, "fuel": 1_000_000_000_000_u64}), ["Timeout", "Timeout"]),
-        ("both", json!({"wallMilliseconds": 60_000, "fuel": 1000}), ["OutOfFuel", "OutOfFuel"]),
+        ("both", json!({"wallMilliseconds": 60_000, "fuel": 2_000_000}), ["OutOfFuel", "OutOfFuel"]),
     ];
     for (name, limits, _) in &combinations {
         Probe::new(name, name).script(&json!({"act": "loop"})).spec(&json!({"limits": limits})).write(&folder)?;

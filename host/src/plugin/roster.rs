@@ -15,6 +15,7 @@ use super::fetch::{self, Artifact, Places, Record, fetch};
 use super::load::{Failed, PluginError, load, revision};
 use super::registry::{Attempt, Origin, Plugin, Problem, Registry};
 use super::source::{self, SourceError};
+use super::status::Step;
 use crate::check::{self, Grant, GrantedParent};
 use crate::clock::{self, Instant};
 use crate::cluster::Api;
@@ -166,7 +167,12 @@ impl Roster {
         let known = self.entries.remove(&key);
         let good = known.as_ref().and_then(|entry| entry.good.clone());
         let last = known.as_ref().filter(|entry| entry.text == text);
-        let seen = last.filter(|entry| entry.again.is_none()).and_then(|entry| entry.digest.clone());
+        // What is not trusted may be signed by now.
+        let settled = |entry: &&Entry| {
+            let untrusted = entry.problem.as_ref().is_some_and(|problem| problem.step == Step::Verified);
+            entry.again.is_none() && !untrusted
+        };
+        let seen = last.filter(settled).and_then(|entry| entry.digest.clone());
         let tries = last.map_or(0, |entry| entry.tries);
         let is_image = Document::parse(&text).is_ok_and(|document| matches!(document.spec.source, Source::Oci(_)));
         let mut tried = self.attempt(key.0, &text, good.as_ref(), seen.as_deref(), &record).await;
