@@ -35,20 +35,30 @@ async fn put(case: &Case, oci: &Value, trust: &Value) -> Outcome {
     case.cluster.kubectl(&[if there { "replace" } else { "create" }, "-f", &file]).await.map(drop)
 }
 
-async fn start(case: &Case) -> anyhow::Result<Host> {
+fn builder(case: &Case) -> anyhow::Result<HostBuilder> {
     let folder = case.dir.join("none");
     std::fs::create_dir_all(&folder)?;
-    case.host().plugins(&folder).arg("--plugin-source=cluster").start().await
+    Ok(case.host().plugins(&folder).arg("--plugin-source=cluster"))
+}
+
+async fn start(case: &Case) -> anyhow::Result<Host> {
+    builder(case)?.start().await
+}
+
+/// Of the newest edit.
+fn told(plugin: &Object) -> bool {
+    plugin.at("/status/observedGeneration") == plugin.at("/metadata/generation")
 }
 
 async fn serving(case: &Case, version: &str) -> anyhow::Result<Object> {
-    let serves =
-        |plugin: &Object| plugin.text("/status/phase") == "Serving" && plugin.text("/status/version") == version;
+    let serves = |plugin: &Object| {
+        told(plugin) && plugin.text("/status/phase") == "Serving" && plugin.text("/status/version") == version
+    };
     case.wait(PLUGIN, "probe", &format!("serving {version}"), serves).await
 }
 
 async fn refused(case: &Case, condition: &str, reason: &str) -> anyhow::Result<Object> {
-    case.wait(PLUGIN, "probe", reason, |plugin| plugin.is_not(condition, reason)).await
+    case.wait(PLUGIN, "probe", reason, |plugin| told(plugin) && plugin.is_not(condition, reason)).await
 }
 
 async fn gone(case: &Case) -> Outcome {
@@ -121,20 +131,22 @@ pub(crate) async fn what_everybody_pushes_loads(case: Case) -> Outcome {
 
 pub(crate) async fn a_tag_that_moves_changes_nothing_that_serves(case: Case) -> Outcome {
     let mut registry = Registry::start(&case, RegistryOptions::default()).await?;
-    let mut host = start(&case).await?;
+    let host = start(&case).await?;
     let image = json!({"image": registry.image("acme/p:stable"), "plainHttp": true});
     let first = registry.push(&component(&case, "p", "1.0.0")?, "acme/p:stable").await?;
     put(&case, &image, &json!({"unsigned": true})).await?;
     serving(&case, "1.0.0").await?;
     registry.push(&component(&case, "p", "2.0.0")?, "acme/p:stable").await?;
     // Neither an edit nor a restart resolves it anew.
-    host = host.restart().await?;
+    let host = host.restart().await?;
     case.database("a", "mongo").await?;
     let plugin = serving(&case, "1.0.0").await?;
     ensure!(plugin.text("/status/image") == first, "{plugin}");
     // Without the registry the recorded one cannot be had after a start: unavailable, never another.
     registry.stop();
-    host = host.restart().await?;
+    drop(host);
+    // No plugin serves: it is not ready.
+    let host = builder(&case)?.spawn().await?;
     let plugin = refused(&case, "Fetched", "RegistryUnavailable").await?;
     ensure!(plugin.text("/status/image") == first, "the record is lost: {plugin}");
     case.apply_database("b", "mongo").await?;
@@ -149,7 +161,8 @@ pub(crate) async fn a_tag_that_moves_changes_nothing_that_serves(case: Case) -> 
     put(&case, &json!({"image": registry.image("acme/p:missing"), "plainHttp": true}), &json!({"unsigned": true}))
         .await?;
     refused(&case, "Fetched", "ImageNotFound").await?;
-    host = host.restart().await?;
+    drop(host);
+    let host = start(&case).await?;
     let held = |plugin: &Object| plugin.text("/status/phase") == "Held" && plugin.text("/status/version") == "3.0.0";
     case.wait(PLUGIN, "probe", "held at what was recorded", held).await?;
     case.database("c", "mongo").await?;
