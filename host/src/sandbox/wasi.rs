@@ -94,3 +94,26 @@ pub(super) fn define(linker: &mut Linker<State>, component: &Component) -> wasmt
     cli::define(linker)?;
     absent::define(linker, component, ABSENT)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::imports::same_track;
+    use super::*;
+
+    /// `make test-languages` holds these lists against the toolchains.
+    #[test]
+    fn what_the_toolchains_import_can_be_imported() {
+        let lists = [
+            include_str!("../../../tests/languages/imports/python.txt"),
+            include_str!("../../../tests/languages/imports/javascript.txt"),
+            include_str!("../../../tests/languages/imports/rust-wasip1.txt"),
+            include_str!("../../../tests/languages/imports/rust-wasip2.txt"),
+        ];
+        for import in lists.iter().flat_map(|list| list.lines()) {
+            let (interface, function) = import.split_once('#').unwrap();
+            let mut all = INTERFACES.into_iter().flatten();
+            let allowed = all.find(|allowed| same_track(allowed.interface, interface)).expect(import);
+            assert!(allowed.functions.contains(&function) || allowed.is_of_absent(function), "{import}");
+        }
+    }
+}
