@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,10 +18,13 @@ use wit_parser::WorldItem;
 const WITH_WASI: [&str; 4] = ["python", "javascript", "rust-wasip1", "rust-wasip2"];
 const STUBBED: [&str; 2] = ["python-stub", "javascript-stub"];
 
-fn bytes(guest: &str) -> Vec<u8> {
+fn languages() -> PathBuf {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/test-languages");
-    let folder = std::env::var_os("KEELSON_LANGUAGES").map_or(default, PathBuf::from);
-    let path = folder.join(format!("{guest}.wasm"));
+    std::env::var_os("KEELSON_LANGUAGES").map_or(default, PathBuf::from)
+}
+
+fn bytes(guest: &str) -> Vec<u8> {
+    let path = languages().join(format!("{guest}.wasm"));
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}: make test-languages", path.display()))
 }
 
@@ -181,4 +185,65 @@ fn each_end_is_explained() {
         assert!(error.to_string().contains(words), "{guest} {act}: {error}");
         assert!(seen(guest, &request("say nothing", 1)).0.is_ok(), "{guest} after {act}");
     }
+}
+
+/// `keelson render` of all objects at once, since Python compiles for seconds: how it ends, stdout, stderr.
+fn render_sites(objects: &str) -> (Option<i32>, String, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_keelson"));
+    command.args(["render", "-f", "-", "--plugins"]).arg(languages().join("staticsite"));
+    let pipe = std::process::Stdio::piped;
+    let mut child = command.stdin(pipe()).stdout(pipe()).stderr(pipe()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(objects.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn documents(yaml: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(yaml).unwrap()
+}
+
+/// What the host adds is taken off.
+fn as_rendered(mut child: Value) -> Value {
+    let metadata = child["metadata"].as_object_mut().unwrap();
+    metadata.remove("namespace");
+    let labels = metadata["labels"].as_object_mut().unwrap();
+    labels.retain(|key, _| !key.starts_with("keelson.dev/") && !key.starts_with("app.kubernetes.io/"));
+    if labels.is_empty() {
+        metadata.remove("labels");
+    }
+    child
+}
+
+#[test]
+#[ignore = "make test-languages"]
+fn the_example_in_python_renders_its_fixtures() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/staticsite/fixtures");
+    let fixtures: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let read = |fixture: &Path, name: &str| std::fs::read_to_string(fixture.join(name)).ok();
+    let objects: Vec<String> = fixtures.iter().map(|fixture| read(fixture, "object.yaml").unwrap()).collect();
+    let (code, stdout, stderr) = render_sites(&objects.join("---\n"));
+    let rendered: Vec<Value> = documents(&stdout).into_iter().map(as_rendered).collect();
+    for fixture in &fixtures {
+        let name = fixture.file_name().unwrap().to_str().unwrap();
+        let of_it: Vec<Value> = rendered.iter().filter(|child| child["metadata"]["name"] == name).cloned().collect();
+        let mut expected = Vec::new();
+        if let Some(failure) = read(fixture, "failure.yaml") {
+            let failure = &documents(&failure)[0];
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            let [reason, message, remedy] = ["reason", "message", "remedy"].map(|key| text(&failure[key]));
+            let words = format!("/{name}: {reason}: {message}; at {}; {remedy}", text(&failure["fields"][0]));
+            assert!(stderr.contains(&words), "{words:?} is not in {stderr}");
+        } else {
+            let (children, beside): (Vec<_>, Vec<_>) = documents(&read(fixture, "children.yaml").unwrap())
+                .into_iter()
+                .partition(|document| document["kind"] != "Rendering");
+            assert!(stderr.contains(&format!("/{name}: status: {}", beside[0]["status"])), "{name}: {stderr}");
+            assert_eq!(children.len(), 3, "{name}");
+            expected = children;
+        }
+        assert_eq!(of_it, expected, "{name}");
+    }
+    // One of them is refused.
+    assert_eq!((code, fixtures.len()), (Some(1), 3), "{stderr}");
 }

@@ -88,3 +88,43 @@ pub(crate) async fn rust_for_wasip1_serves(case: Case) -> Outcome {
 pub(crate) async fn rust_for_wasip2_serves(case: Case) -> Outcome {
     serves(case, "rust-wasip2", "mongo", ("raise", "Trap", "panicked at src/lib.rs")).await
 }
+
+/// The example in Python, of a kind that is no database, from its own files.
+pub(crate) async fn static_site_in_python_serves(case: Case) -> Outcome {
+    const SITE: Kind = Kind::namespaced("example.org/v1", "StaticSite", "staticsites");
+    let example = repository().join("examples/staticsite");
+    for file in ["crd.yaml", "clusterrole.yaml"] {
+        case.cluster.apply("", &std::fs::read_to_string(example.join(file))?).await?;
+    }
+    let served = async || Ok(case.cluster.kubectl(&["get", "staticsites", "-A"]).await.is_ok());
+    case.until("the kind to be served", seconds(20), served).await?;
+    let host = case.host().plugins(&languages().join("staticsite")).spawn().await?;
+    case.until("the host is ready", seconds(150), async || {
+        Ok(host.probe("/readyz").await.is_ok_and(|(code, _)| code == 200))
+    })
+    .await?;
+    case.apply(&std::fs::read_to_string(example.join("fixtures/small/object.yaml"))?).await?;
+    let site = case.wait(SITE, "small", "Ready", |site| site.is("Ready")).await?;
+    ensure!(site.at("/status/pages") == 1, "{site}");
+    ensure!(site.text("/status/endpoint") == format!("small.{}.svc:80", case.namespace), "{site}");
+    for kind in [CONFIG_MAP, DEPLOYMENT, SERVICE] {
+        ensure!(case.get(kind, "small").await?.owner() == site.uid());
+    }
+    ensure!(!host.log_lines(&["keelson::guest", "renders small: 14 characters in pages"]).is_empty());
+    let digest =
+        |deployment: &Object| deployment.text("/spec/template/metadata/annotations/example.org~1pages").to_owned();
+    let before = digest(&case.get(DEPLOYMENT, "small").await?);
+
+    // A page more is another ConfigMap and other Pods.
+    case.patch(SITE, "small", &json!({"spec": {"pages": {"news.html": "None today."}}})).await?;
+    case.wait(CONFIG_MAP, "small", "of two pages", |map| map.text("/data/news.html") == "None today.").await?;
+    case.wait(DEPLOYMENT, "small", "rolled", |deployment| digest(deployment) != before).await?;
+    case.wait(SITE, "small", "Ready with two pages", |site| site.is("Ready") && site.at("/status/pages") == 2).await?;
+
+    case.patch(SITE, "small", &json!({"spec": {"pages": {"index.html": Value::Null}}})).await?;
+    let refused = case.wait(SITE, "small", "refused", |site| site.is_not("Ready", "InvalidSpec")).await?;
+    ensure!(refused.message("Ready").contains("there is no index.html"), "{refused}");
+    ensure!(case.get(CONFIG_MAP, "small").await?.text("/data/index.html") == "<h1>Hello</h1>");
+    case.delete(SITE, "small").await?;
+    case.wait_gone(DEPLOYMENT, "small").await
+}

@@ -198,6 +198,7 @@ fn main() -> ExitCode {
         shared!(languages::javascript_serves).within(seconds(300)).when_asked(),
         shared!(languages::rust_for_wasip1_serves).within(seconds(300)).when_asked(),
         shared!(languages::rust_for_wasip2_serves).within(seconds(300)).when_asked(),
+        private!(languages::static_site_in_python_serves, crd::without()).within(seconds(400)).when_asked(),
         shared!(upgrades::mongo_moves_step_by_step).within(seconds(300)),
         shared!(upgrades::a_step_goes_on_under_another_host).within(seconds(180)),
         shared!(upgrades::a_job_that_fails_says_what_to_do).within(seconds(180)),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The guests of this folder as each toolchain makes them, into a folder. Half a minute on two cores.
+# The guests of this folder, and examples/staticsite, as each toolchain makes them, into a folder. Half a minute on two cores.
 # usage: build.sh OUT
 set -euo pipefail
 mkdir -p "$1"
@@ -17,7 +17,7 @@ quiet() { "$@" >"$draft/log" 2>&1 || { cat "$draft/log" >&2; exit 1; }; }
 # Only whole components have their final name.
 put() { mv "$1" "$out/$2.wasm.part"; mv "$out/$2.wasm.part" "$out/$2.wasm"; }
 
-cp "$here/python/guest.py" "$root/plugins/javascript/keelson.js" "$here/javascript/guest.js" "$draft/"
+cp "$here/python/guest.py" "$here/javascript/keelson.js" "$here/javascript/guest.js" "$draft/"
 cd "$draft"
 for stub in "" --stub-wasi; do
   # shellcheck disable=SC2086 # one word or none
@@ -28,6 +28,8 @@ for stub in "" --stub-wasi; do
   put python.wasm "python${stub:+-stub}"
   put javascript.wasm "javascript${stub:+-stub}"
 done
+
+quiet "$root/examples/staticsite/build.sh" "$out/staticsite"
 
 cd "$here/rust"
 export CARGO_INCREMENTAL=0
