@@ -58,16 +58,18 @@ test-clock: build ## the host once more, with a clock that tests can put wrong
 	@$(cargo) build --release --workspace --locked --features keelson/test-clock --bin keelson-test-clock
 test-cargo-component: build ## the same renderings from cargo component's build (installs it: 8 minutes)
 	@tests/cargo-component.sh
-.PHONY: test-languages
-test-languages: build control-plane ## plugins in Python, JavaScript and Rust with WASI (needs python3 and node; installs cargo-component)
+.PHONY: languages test-languages
+languages: ## plugins in Python, JavaScript and Rust with WASI (needs python3 and node; installs cargo-component)
 	@tests/languages/build.sh $(KEELSON_LANGUAGES)
+test-languages: build languages control-plane ## tests of these plugins, also on a real control plane
 	@$(cargo) test --release --workspace --locked --test languages -- --ignored
 	@$(cargo) test --release --workspace --locked --test e2e -- --ignored languages::
 test-image: ## the image, run as a Pod would (root, buildah, musl-tools)
 	@tests/preflight.sh image
 	@tests/image/run.sh
-bench: build control-plane ## ratios against floors, on one control plane
+bench: build languages control-plane ## ratios against floors, on one control plane
 	@$(cargo) bench --workspace --locked --bench render
+	@$(cargo) bench --workspace --locked --bench languages
 	@$(cargo) bench --workspace --locked --bench peers -- $(ARGS)
 
 .PHONY: dist image
