@@ -11,6 +11,7 @@ export KEELSON_BIN ?= $(TARGET)/release/keelson
 export KEELSON_TEST_CLOCK_BIN ?= $(TARGET)/release/keelson-test-clock
 export KEELSON_PLUGINS ?= $(TARGET)/plugins
 export KEELSON_GUESTS ?= $(TARGET)/test-guests
+export KEELSON_LANGUAGES ?= $(TARGET)/test-languages
 # cargo plans its own jobs: what make says about jobs is for the two builds that run side by side.
 cargo := env -u MAKEFLAGS -u MFLAGS cargo
 native = $(shell rustc -vV | sed -n 's/^host: //p')
@@ -57,11 +58,18 @@ test-clock: build ## the host once more, with a clock that tests can put wrong
 	@$(cargo) build --release --workspace --locked --features keelson/test-clock --bin keelson-test-clock
 test-cargo-component: build ## the same renderings from cargo component's build (installs it: 8 minutes)
 	@tests/cargo-component.sh
+.PHONY: languages test-languages
+languages: ## plugins in Python, JavaScript and Rust with WASI (needs python3 and node; installs cargo-component)
+	@tests/languages/build.sh $(KEELSON_LANGUAGES)
+test-languages: build languages control-plane ## tests of these plugins, also on a real control plane
+	@$(cargo) test --release --workspace --locked --test languages -- --ignored
+	@$(cargo) test --release --workspace --locked --test e2e -- --ignored languages::
 test-image: ## the image, run as a Pod would (root, buildah, musl-tools)
 	@tests/preflight.sh image
 	@tests/image/run.sh
-bench: build control-plane ## ratios against floors, on one control plane
+bench: build languages control-plane ## ratios against floors, on one control plane
 	@$(cargo) bench --workspace --locked --bench render
+	@$(cargo) bench --workspace --locked --bench languages
 	@$(cargo) bench --workspace --locked --bench peers -- $(ARGS)
 
 .PHONY: dist image
@@ -75,13 +83,16 @@ fmt: ## formats all code
 	@$(cargo) fmt --all
 	@cd plugins && $(cargo) fmt --all
 	@cd tests/guests && $(cargo) fmt --all
+	@cd tests/languages/rust && $(cargo) fmt
 lint: ## formatting and clippy, warnings refused
 	@$(cargo) fmt --all --check
 	@cd plugins && $(cargo) fmt --all --check
 	@cd tests/guests && $(cargo) fmt --all --check
+	@cd tests/languages/rust && $(cargo) fmt --check
 	@$(cargo) clippy --release --workspace --all-targets --locked -- -D warnings
 	@cd plugins && $(cargo) clippy --release --all-targets --locked --target $(native) -- -D warnings
 	@cd tests/guests && $(cargo) clippy --release --locked --target wasm32-unknown-unknown -- -D warnings
+	@cd tests/languages/rust && $(cargo) clippy --release --locked --target wasm32-unknown-unknown --target-dir ../../guests/target -- -D warnings
 deny: ## licences, bans and sources of the dependencies
 	@$(cargo) deny --all-features check licenses bans sources
 	@$(cargo) deny --manifest-path plugins/Cargo.toml --config deny.toml --all-features --target wasm32-unknown-unknown check --allow unmatched-skip --allow license-not-encountered licenses bans sources

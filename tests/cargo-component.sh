@@ -4,18 +4,12 @@
 # Reads KEELSON_BIN and KEELSON_PLUGINS (what make build has built).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-version=0.21.1
-tools=${KEELSON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/keelson}/tools
 host=${KEELSON_BIN:-target/release/keelson}
 plugins=${KEELSON_PLUGINS:-target/plugins}
 builder=$(dirname "$host")/keelson-plugins-build
 
-if [ "$("$tools/bin/cargo-component" --version 2>/dev/null)" != "cargo-component $version" ]; then
-  echo "cargo-component: installing $version into $tools" >&2
-  cargo install cargo-component --version $version --locked --root "$tools" --target-dir "$tools/target" >&2
-  rm -rf "$tools/target"
-fi
-export PATH=$tools/bin:$PATH
+PATH=$(tests/toolchains/cargo-component.sh):$PATH
+export PATH
 other=$(mktemp -d)
 trap 'rm -rf "$other"' EXIT
 "$builder" --out "$other" --via cargo-component >&2

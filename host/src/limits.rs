@@ -92,6 +92,17 @@ pub const WARM_BYTES: usize = 512 * KIB;
 pub const RECORD_BYTES: usize = 256;
 /// What one line or field of a guest's log counts beside its text.
 pub const LOG_LINE_BYTES: usize = 48;
+/// What a call of a guest into its virtual world costs in fuel, about what it costs the host in time: a tenth of a microsecond.
+pub const WORLD_CALL_FUEL: u64 = 200;
+/// Handles that a guest may hold at one time, of the virtual world's things and of its own. Each costs the host some forty
+/// bytes; Python holds five.
+pub const HANDLES: usize = 4_096;
+/// Bytes of random numbers that a guest may ask for at once. A key needs 32.
+pub const RANDOM_BYTES: u64 = MIB as u64;
+/// Bytes of one line that a guest prints; what is longer goes on in the next.
+pub const PRINTED_LINE_BYTES: usize = 4 * KIB;
+/// The last lines of a guest's stderr that are kept to explain its end: a traceback of Python.
+pub const PRINTED_LAST_LINES: usize = 24;
 /// JSON values in one rendering: 1 MiB of `{"":0}` would be a hundred as a tree.
 pub const JSON_VALUES: usize = 65_536;
 /// Characters of a reason; the contract says so.

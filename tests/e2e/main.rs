@@ -30,6 +30,7 @@ mod drift;
 mod refusals;
 mod failed;
 mod hostile;
+mod languages;
 mod finalize;
 mod databases;
 mod namespaces;
@@ -214,6 +215,11 @@ fn main() -> ExitCode {
         shared!(databases::a_spec_that_cannot_be_is_refused_at_admission),
         shared!(databases::storage_and_credentials_are_not_taken_back),
         shared!(databases::every_field_is_explained),
+        shared!(languages::python_serves).within(seconds(300)).when_asked(),
+        shared!(languages::javascript_serves).within(seconds(300)).when_asked(),
+        shared!(languages::rust_for_wasip1_serves).within(seconds(300)).when_asked(),
+        shared!(languages::rust_for_wasip2_serves).within(seconds(300)).when_asked(),
+        private!(languages::static_site_in_python_serves, crd::without()).within(seconds(400)).when_asked(),
         shared!(upgrades::mongo_moves_step_by_step).within(seconds(300)),
         shared!(upgrades::a_step_goes_on_under_another_host).within(seconds(180)),
         shared!(upgrades::a_job_that_fails_says_what_to_do).within(seconds(180)),

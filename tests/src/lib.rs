@@ -20,8 +20,8 @@
 //!
 //! For guests that misbehave, or render what a test wants, see [`probe`].
 //!
-//! Environment: `KEELSON_BIN`, `KEELSON_TEST_CLOCK_BIN`, `KEELSON_PLUGINS`, `KEELSON_GUESTS` (default: what is beside
-//! the test program in the target folder),
+//! Environment: `KEELSON_BIN`, `KEELSON_TEST_CLOCK_BIN`, `KEELSON_PLUGINS`, `KEELSON_GUESTS`, `KEELSON_LANGUAGES` (default:
+//! what is beside the test program in the target folder),
 //! `KEELSON_CACHE` and `KUBEBUILDER_ASSETS` (the control plane's programs), `KEELSON_TESTS_DIR` (logs and state).
 
 mod paths;
@@ -48,7 +48,7 @@ pub use object::{
     CLAIM, CONFIG_MAP, Condition, DATABASE, DEPLOYMENT, ENDPOINT_SLICE, EVENT, JOB, Kind, LEASE, NAMESPACE, Object,
     PLUGIN, POD, SECRET, SERVICE, STORAGE_CLASS, VOLUME,
 };
-pub use paths::{binary, guests, plugins, repository, state, sweep};
+pub use paths::{binary, guests, languages, plugins, repository, state, sweep};
 pub use probe::Probe;
 pub use proxy::{Fault, FaultProxy, Late, Match};
 pub use registry::{Registry, RegistryOptions};

@@ -29,6 +29,11 @@ pub fn guests() -> PathBuf {
     from_environment("KEELSON_GUESTS", "test-guests")
 }
 
+/// The guests that toolchains of other languages have made: `make test-languages`.
+pub fn languages() -> PathBuf {
+    from_environment("KEELSON_LANGUAGES", "test-languages")
+}
+
 /// A folder of this run for `name`; what runs that have ended left behind is removed first, by their own script.
 pub fn state(name: &str) -> anyhow::Result<PathBuf> {
     let all = from_environment("KEELSON_TESTS_DIR", "keelson-tests");

@@ -24,6 +24,7 @@ pub struct Test {
     name: String,
     place: Place,
     deadline: Duration,
+    when_asked: bool,
     /// Polled on the test's own thread: it need not be Send.
     body: Box<dyn Fn(Case) -> LocalBoxFuture<'static, Outcome> + Send + Sync>,
 }
@@ -54,7 +55,7 @@ impl Test {
         body: impl Fn(Case) -> F + Send + Sync + 'static,
     ) -> Self {
         let body = Box::new(move |case| body(case).boxed_local());
-        Self { name: name.replace(' ', ""), place: Place::Shared, deadline: DEADLINE, body }
+        Self { name: name.replace(' ', ""), place: Place::Shared, deadline: DEADLINE, when_asked: false, body }
     }
 
     pub fn private<F: Future<Output = Outcome> + 'static>(
@@ -68,6 +69,12 @@ impl Test {
     /// Another deadline for the whole test.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// Runs with `--ignored` only: it needs more than `make test` installs.
+    pub fn when_asked(mut self) -> Self {
+        self.when_asked = true;
         self
     }
 }
@@ -117,13 +124,15 @@ fn interleaved(tests: Vec<Test>) -> Vec<Test> {
 }
 
 fn trial(test: Test, run: Arc<Run>) -> Trial {
-    Trial::test(test.name.clone(), move || match &test.place {
+    let when_asked = test.when_asked;
+    let trial = Trial::test(test.name.clone(), move || match &test.place {
         Place::Shared => run.runtime.block_on(on_shared(&test, &run)),
         Place::Private(options) => {
             let _turn = run.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
             run.runtime.block_on(on_private(&test, options.clone()))
         }
-    })
+    });
+    trial.with_ignored_flag(when_asked)
 }
 
 async fn on_shared(test: &Test, run: &Run) -> Result<(), Failed> {

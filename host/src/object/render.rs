@@ -28,7 +28,9 @@ pub(crate) fn retry(error: &CallError) -> Retry {
         // Fuel and memory are the same at every try: only another object or plugin helps.
         CallError::OutOfFuel { .. }
         | CallError::OutOfMemory { .. }
+        | CallError::OutOfHandles
         | CallError::Trap(_)
+        | CallError::Exited(_)
         | CallError::OutputInvalid(_)
         | CallError::OutputTooLarge { .. } => Retry::Permanent,
         // Wall time and the host's own trouble depend on the machine.

@@ -9,6 +9,7 @@ use super::contract::{self, Guest};
 use super::engine::Engine;
 use super::model::{CallError, Finalized, Hooks, LoadError, Manifest, Rendered, Request, Usage};
 use super::store;
+use super::world::World;
 use crate::limits::{self, PluginLimits};
 
 #[derive(Clone)]
@@ -48,7 +49,7 @@ impl Engine {
         let Compiled { component, code_bytes } = compiler::compile(self, bytes)?;
         let (guest, hooks) = contract::link(&component)?;
         // What stops the guest itself here, a start function that traps, `describe` will say.
-        if let (Ok(Err(misfit)), _) = store::call(self, &limits, |store| guest.fits(store)) {
+        if let (Ok(Err(misfit)), _) = store::call(self, &limits, World::nowhere(), |store| guest.fits(store)) {
             return Err(LoadError::ArtifactInvalid(misfit));
         }
         let (engine, size) = (self.clone(), Size { component: bytes.len(), code: code_bytes });
@@ -75,18 +76,18 @@ pub fn interfaces(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), LoadError>
 impl Component {
     pub fn describe(&self) -> (Result<Manifest, CallError>, Usage) {
         let Inner { engine, limits, guest, .. } = &*self.inner;
-        store::call(engine, limits, |store| guest.describe(store))
+        store::call(engine, limits, World::nowhere(), |store| guest.describe(store))
     }
 
     pub fn render(&self, request: &Request) -> (Result<Rendered, CallError>, Usage) {
         let Inner { engine, limits, guest, .. } = &*self.inner;
-        store::call(engine, limits, |store| guest.render(store, request))
+        store::call(engine, limits, World::of(request), |store| guest.render(store, request))
     }
 
     /// Only where `hooks` says that it has the hook.
     pub fn finalize(&self, request: &Request) -> (Result<Finalized, CallError>, Usage) {
         let Inner { engine, limits, guest, .. } = &*self.inner;
-        store::call(engine, limits, |store| guest.finalize(store, request))
+        store::call(engine, limits, World::of(request), |store| guest.finalize(store, request))
     }
 
     /// For a thread that others wait for: within little fuel and time. `None` where the guest wants more, now or lately;
@@ -101,7 +102,7 @@ impl Component {
             wall_milliseconds: limits.wall_milliseconds.min(limits::QUICK_MILLISECONDS),
             ..*limits
         };
-        let (result, usage) = store::call(engine, &quick, |store| guest.render(store, request));
+        let (result, usage) = store::call(engine, &quick, World::of(request), |store| guest.render(store, request));
         let stopped = matches!(result, Err(CallError::OutOfFuel { .. } | CallError::Timeout { .. }));
         if stopped || usage.wall > quick.wall() {
             rest.store(limits::QUICK_REST, Ordering::Relaxed);

@@ -4,9 +4,10 @@
 use wasmtime::Store;
 use wasmtime::component::types::ComponentItem;
 
-use super::imports::{self, same_track};
+use super::imports::{self, Allowed, same_track};
 use super::model::{Finalized, Hooks, LoadError, Manifest, Rendered, Request};
 use super::store::{State, Stop};
+use super::wasi;
 
 mod v0_1;
 
@@ -15,7 +16,7 @@ const OPERATOR: &str = "keelson:operator/operator";
 /// Newest first.
 const SERVED: &[&str] = &[v0_1::VERSION];
 /// Of all versions.
-const IMPORTS: &[imports::Allowed] = v0_1::IMPORTS;
+const IMPORTS: &[Allowed] = v0_1::IMPORTS;
 
 /// A linked component of a version that we serve.
 pub(super) enum Guest {
@@ -24,7 +25,7 @@ pub(super) enum Guest {
 
 /// Checks imports, finds the version by the exports, then checks the types of both.
 pub(super) fn link(component: &wasmtime::component::Component) -> Result<(Guest, Hooks), LoadError> {
-    imports::check(component, IMPORTS)?;
+    imports::check(component, IMPORTS, &wasi::INTERFACES)?;
     let engine = component.engine();
     let ty = component.component_type();
     let exports = |interface: &str| ty.exports(engine).any(|(name, _)| same_track(name, interface));

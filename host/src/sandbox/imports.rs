@@ -1,50 +1,68 @@
-//! What a guest may import: the contract's own types and log. Compared by semver
-//! track, refused with what to do. `log` never affects a rendering but by the
-//! fuel that it costs.
+//! What a guest may import: the contract's own types and log, and the virtual
+//! world. Compared by semver track, refused with what to do. `log` never affects
+//! a rendering but by the fuel that it costs.
 
 use tracing::Level;
+use wasmtime::StoreContextMut;
 use wasmtime::component::Linker;
 use wasmtime::component::types::ComponentItem;
-use wasmtime::{StoreContextMut, Trap};
 
 use super::model::LoadError;
-use super::store::State;
+use super::store::{self, State};
 use crate::limits;
 
-/// An interface that a guest may import, and the functions in it.
-pub(super) type Allowed = (&'static str, &'static [&'static str]);
+/// An interface that a guest may import, and what is in it.
+pub(super) struct Allowed {
+    pub(super) interface: &'static str,
+    pub(super) functions: &'static [&'static str],
+    /// Resources of which there never is one: whatever methods they have may be imported, and none can be called.
+    pub(super) absent: &'static [&'static str],
+}
 
-/// Refuses whatever the interfaces in `allowed` do not provide.
-pub(super) fn check(component: &wasmtime::component::Component, allowed: &[Allowed]) -> Result<(), LoadError> {
+/// Refuses whatever none of these provides.
+pub(super) fn check(
+    component: &wasmtime::component::Component,
+    contract: &[Allowed],
+    world: &[&[Allowed]],
+) -> Result<(), LoadError> {
     let engine = component.engine();
     for (name, item) in component.component_type().imports(engine) {
-        let Some((_, functions)) = allowed.iter().find(|(interface, _)| same_track(interface, name)) else {
-            return Err(denied(name, allowed));
+        let mut allowed = contract.iter().chain(world.iter().copied().flatten());
+        let Some(allowed) = allowed.find(|allowed| same_track(allowed.interface, name)) else {
+            return Err(denied(name, contract));
         };
         let ComponentItem::ComponentInstance(instance) = item.ty else {
-            return Err(denied(name, allowed));
+            return Err(denied(name, contract));
         };
         for (export, item) in instance.exports(engine) {
-            if !matches!(item.ty, ComponentItem::Type(_)) && !functions.contains(&export) {
-                return Err(denied(&format!("{name}#{export}"), allowed));
+            let ty = matches!(item.ty, ComponentItem::Type(_) | ComponentItem::Resource(_));
+            if !ty && !allowed.functions.contains(&export) && !allowed.is_of_absent(export) {
+                return Err(denied(&format!("{name}#{export}"), contract));
             }
         }
     }
     Ok(())
 }
 
-fn denied(import: &str, allowed: &[Allowed]) -> LoadError {
-    let names = || allowed.iter().map(|(interface, _)| *interface).collect::<Vec<_>>().join(" and ");
+fn denied(import: &str, contract: &[Allowed]) -> LoadError {
+    let names = || contract.iter().map(|allowed| allowed.interface).collect::<Vec<_>>().join(" and ");
     let fix = if import.starts_with("wasi:") || import.starts_with("wasi_") {
-        "a plugin has no operating system; build Rust for wasm32-unknown-unknown (cargo component build --release \
-         --target wasm32-unknown-unknown), Python and JavaScript with --stub-wasi"
+        "a plugin has WASI 0.2 without files, network and processes, and nothing beyond it; leave out what asks for this, or \
+         build Rust for wasm32-unknown-unknown, JavaScript with --sync, Python and JavaScript with --stub-wasi"
             .to_owned()
     } else if import.starts_with("keelson:operator/") {
         format!("this host provides {}; build the plugin against its version of the contract", names())
     } else {
-        format!("a plugin only computes and may import nothing but {}", names())
+        format!("a plugin only computes and may import nothing but {} and WASI 0.2", names())
     };
     LoadError::ImportDenied { import: import.to_owned(), fix }
+}
+
+impl Allowed {
+    pub(super) fn is_of_absent(&self, function: &str) -> bool {
+        let method = function.strip_prefix("[method]").and_then(|method| method.split_once('.'));
+        method.is_some_and(|(resource, _)| self.absent.contains(&resource))
+    }
 }
 
 /// Whether two interface names are equal up to compatible versions: `0.1.0` and
@@ -83,13 +101,8 @@ where
         |mut store: StoreContextMut<'_, State>, (level, message, fields): (L, String, Vec<F>)| {
             let fields: Vec<(String, String)> = fields.into_iter().map(Into::into).collect();
             let bytes = message.len() + fields.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
-            // What it costs the host is paid for, else a flood would run until the wall-time limit.
             let cost = u64::try_from(bytes.saturating_add(limits::LOG_LINE_BYTES)).unwrap_or(u64::MAX);
-            let left = store.get_fuel()?.checked_sub(cost);
-            store.set_fuel(left.unwrap_or(0))?;
-            if left.is_none() {
-                return Err(Trap::OutOfFuel.into());
-            }
+            store::pay(&mut store, cost)?;
             store.data_mut().log.push(level.into(), &message, &fields);
             Ok(())
         },

@@ -1,8 +1,9 @@
 //! What a guest says by `log` during one call: capped, and escaped so that no
 //! line can forge another.
 
+use std::fmt::Display;
+
 use tracing::Level;
-use wasmtime::Trap;
 
 use super::model::LogLine;
 use crate::limits;
@@ -13,20 +14,22 @@ pub(super) struct Log {
     cap: usize,
     left: usize,
     cut: bool,
-    /// Also of a line beyond the cap: a Rust guest's panic comes last.
+    /// Also of a line beyond the cap: a panic of Rust, an exception of Python come last.
     last_error: Option<String>,
+    errors: usize,
 }
 
 // === impl Log ===
 
 impl Log {
     pub(super) fn new(cap: usize) -> Self {
-        Self { lines: Vec::new(), cap, left: cap, cut: false, last_error: None }
+        Self { lines: Vec::new(), cap, left: cap, cut: false, last_error: None, errors: 0 }
     }
 
     pub(super) fn push(&mut self, level: Level, message: &str, fields: &[(String, String)]) {
         if level == Level::ERROR {
-            self.last_error = Some(escape(message, limits::CONDITION_MESSAGE_BYTES).0);
+            self.last_words(message);
+            self.errors += 1;
         }
         // An empty line costs the host memory too.
         self.charge(limits::LOG_LINE_BYTES);
@@ -43,6 +46,16 @@ impl Log {
             kept.push((self.take(key), self.take(value)));
         }
         self.lines.push(LogLine { level, message, fields: kept });
+    }
+
+    /// Explains the end, should it come now.
+    pub(super) fn last_words(&mut self, words: &str) {
+        self.last_error = Some(escape(words, limits::CONDITION_MESSAGE_BYTES).0);
+    }
+
+    /// How many errors were logged.
+    pub(super) fn errors(&self) -> usize {
+        self.errors
     }
 
     fn charge(&mut self, bytes: usize) {
@@ -65,11 +78,11 @@ impl Log {
         self.lines
     }
 
-    /// A trap with the last error that the guest logged.
-    pub(super) fn explain(&self, trap: Trap) -> String {
+    /// How the guest ended, with the last error that it logged.
+    pub(super) fn explain(&self, end: impl Display) -> String {
         match &self.last_error {
-            Some(error) => format!("{trap}, after it logged: {error}"),
-            None => trap.to_string(),
+            Some(error) => format!("{end}, after it logged: {error}"),
+            None => end.to_string(),
         }
     }
 }
@@ -119,7 +132,7 @@ mod tests {
         log.push(Level::INFO, "ééé", &[]);
         log.push(Level::INFO, "lost", &[]);
         log.push(Level::ERROR, "panicked", &[]);
-        assert_eq!(log.explain(Trap::UnreachableCodeReached).split(": ").last(), Some("panicked"));
+        assert_eq!(log.explain("trap").split(": ").last(), Some("panicked"));
         let messages: Vec<_> = log.into_lines().into_iter().map(|line| line.message).collect();
         assert_eq!(messages.len(), 2, "{messages:?}");
         assert_eq!(messages[0], "é");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::limits::PluginLimits;
+use crate::limits::{self, PluginLimits};
 
 /// Why bytes are no plugin.
 #[derive(Debug, thiserror::Error)]
@@ -283,8 +283,12 @@ pub enum CallError {
     Timeout { limits: PluginLimits },
     #[error("wanted more than {limit} MiB of memory", limit = limits.memory_mib)]
     OutOfMemory { limits: PluginLimits },
+    #[error("wanted more than {limit} handles at one time", limit = limits::HANDLES)]
+    OutOfHandles,
     #[error("trapped: {0}")]
     Trap(String),
+    #[error("{0}")]
+    Exited(String),
     #[error("gave the host what is not valid: {0}")]
     OutputInvalid(String),
     #[error("gave the host more than {limit} KiB", limit = limits.output_kib)]
@@ -300,7 +304,9 @@ impl CallError {
             Self::OutOfFuel { .. } => "OutOfFuel",
             Self::Timeout { .. } => "Timeout",
             Self::OutOfMemory { .. } => "OutOfMemory",
+            Self::OutOfHandles => "OutOfHandles",
             Self::Trap(_) => "Trap",
+            Self::Exited(_) => "Exited",
             Self::OutputInvalid(_) => "OutputInvalid",
             Self::OutputTooLarge { .. } => "OutputTooLarge",
             Self::Host(_) => "HostError",

@@ -5,11 +5,14 @@
 
 use std::time::Instant;
 
-use wasmtime::{ResourceLimiter, Store, Trap};
+use wasmtime::component::ResourceTable;
+use wasmtime::{ResourceLimiter, Store, StoreContextMut, Trap};
 
 use super::engine::Engine;
 use super::log::Log;
 use super::model::{CallError, Usage};
+use super::printed::{Printed, Stream};
+use super::world::World;
 use crate::limits::{self, PluginLimits};
 
 /// What the host keeps beside a guest during a call.
@@ -17,6 +20,10 @@ pub(super) struct State {
     limits: PluginLimits,
     budget: Budget,
     pub(super) log: Log,
+    printed: Printed,
+    pub(super) world: World,
+    /// What handles of the virtual world stand for; as many as `limits::HANDLES` allows.
+    pub(super) things: ResourceTable,
 }
 
 /// Bytes over all memories and tables of the store: wasmtime's own limit is for each.
@@ -37,20 +44,26 @@ pub(super) enum Stop {
 pub(super) fn call<T>(
     engine: &Engine,
     limits: &PluginLimits,
+    world: World,
     guest: impl FnOnce(&mut Store<State>) -> Result<T, Stop>,
 ) -> (Result<T, CallError>, Usage) {
     let start = Instant::now();
     let running = engine.tick_while_running();
-    let mut store = Store::new(engine.wasmtime(), State::new(limits));
+    let mut store = Store::new(engine.wasmtime(), State::new(limits, world));
     store.limiter(|state| &mut state.budget);
     store.set_epoch_deadline(ticks(limits));
     store.set_hostcall_fuel(limits.output_bytes().saturating_add(record_bytes(limits)));
+    store.set_max_component_handles(limits::HANDLES);
     let result = match store.set_fuel(limits.fuel) {
-        Ok(()) => guest(&mut store).map_err(|stop| explain(stop, limits, store.data())),
+        Ok(()) => {
+            let result = guest(&mut store);
+            store.data_mut().finish();
+            result.map_err(|stop| explain(stop, limits, store.data()))
+        }
         Err(error) => Err(CallError::Host(format!("{error:#}"))),
     };
     let fuel = limits.fuel.saturating_sub(store.get_fuel().unwrap_or(0));
-    let State { limits: _, budget, log } = store.into_data();
+    let State { limits: _, budget, log, printed: _, world: _, things: _ } = store.into_data();
     drop(running);
     let usage = Usage { fuel, wall: start.elapsed(), memory_bytes: budget.used, log: log.into_lines() };
     (result, usage)
@@ -77,6 +90,12 @@ fn explain(stop: Stop, limits: &PluginLimits, state: &State) -> CallError {
     if error.is::<TooMuchMemory>() {
         return CallError::OutOfMemory { limits };
     }
+    if let Some(Ended(end)) = error.downcast_ref() {
+        return match end {
+            End::Exit(code) => CallError::Exited(state.log.explain(format_args!("ended itself with code {code}"))),
+            End::Misuse(what) => CallError::Trap(state.log.explain(what)),
+        };
+    }
     if let Some(trap) = error.downcast_ref::<Trap>() {
         return match trap {
             Trap::OutOfFuel => CallError::OutOfFuel { limits },
@@ -86,18 +105,41 @@ fn explain(stop: Stop, limits: &PluginLimits, state: &State) -> CallError {
             | Trap::InvalidDiscriminant
             | Trap::InvalidChar
             | Trap::UnalignedPointer => CallError::OutputInvalid(trap.to_string()),
-            trap => CallError::Trap(state.log.explain(*trap)),
+            trap => CallError::Trap(state.log.explain(trap)),
         };
+    }
+    // wasmtime's types for these are private; tests hold the texts.
+    let text = error.root_cause().to_string();
+    if text.contains("handle limit exceeded") {
+        return CallError::OutOfHandles;
+    }
+    if text.contains("fuel allocated for hostcalls") {
+        return CallError::OutputTooLarge { limits };
     }
     if instantiation || error.is::<wasmtime::PoolConcurrencyLimitError>() || error.is::<HostMemory>() {
         return CallError::Host(format!("{error:#}"));
     }
-    let text = error.root_cause().to_string();
-    // wasmtime's type is private; a test holds the text.
-    if text.contains("fuel allocated for hostcalls") {
-        return CallError::OutputTooLarge { limits };
-    }
     CallError::OutputInvalid(text)
+}
+
+/// Pays for what the host does for the guest, else a flood of calls would run until the wall-time limit.
+pub(super) fn pay(store: &mut StoreContextMut<'_, State>, units: u64) -> wasmtime::Result<()> {
+    let left = store.get_fuel()?.checked_sub(units);
+    store.set_fuel(left.unwrap_or(0))?;
+    if left.is_some() { Ok(()) } else { Err(Trap::OutOfFuel.into()) }
+}
+
+/// The virtual world ends the call.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?}")]
+pub(super) struct Ended(pub(super) End);
+
+#[derive(Debug)]
+pub(super) enum End {
+    /// The guest says so.
+    Exit(u8),
+    /// It asks for what nobody gives.
+    Misuse(String),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -111,9 +153,23 @@ struct HostMemory(String);
 // === impl State ===
 
 impl State {
-    fn new(limits: &PluginLimits) -> Self {
-        let budget = Budget { left: limits.memory_bytes(), used: 0 };
-        Self { limits: *limits, budget, log: Log::new(limits.log_bytes()) }
+    fn new(limits: &PluginLimits, world: World) -> Self {
+        Self {
+            limits: *limits,
+            budget: Budget { left: limits.memory_bytes(), used: 0 },
+            log: Log::new(limits.log_bytes()),
+            printed: Printed::default(),
+            world,
+            things: ResourceTable::new(),
+        }
+    }
+
+    pub(super) fn print(&mut self, stream: Stream, text: &[u8]) {
+        self.printed.print(stream, text, &mut self.log);
+    }
+
+    fn finish(&mut self) {
+        self.printed.finish(&mut self.log);
     }
 
     pub(super) fn limits(&self) -> PluginLimits {

@@ -3,6 +3,7 @@
 use keelson::limits::PluginLimits;
 
 use crate::guest::{Children, Guest, MEMORY, Result, ZEROS, encode};
+use crate::world;
 
 pub(crate) struct Case {
     pub(crate) name: &'static str,
@@ -25,7 +26,7 @@ const LOOP: &str = "(loop $l (br $l))";
 const OPERATOR: &str = "keelson:operator/operator";
 
 /// The defaults, but on a busy machine too it is not the clock that strikes first.
-fn limits() -> PluginLimits {
+pub(crate) fn limits() -> PluginLimits {
     PluginLimits { wall_milliseconds: 60_000, ..PluginLimits::default() }
 }
 
@@ -46,7 +47,10 @@ fn text(name: &'static str, stopped: Stopped, wat: &str) -> Case {
 }
 
 pub(crate) fn all() -> Vec<Case> {
-    [files(), imports_and_exports(), time(), memory(), traps(), output()].into_iter().flatten().collect()
+    [files(), imports_and_exports(), time(), memory(), traps(), output(), world::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn files() -> Vec<Case> {
@@ -76,9 +80,41 @@ fn imports_and_exports() -> Vec<Case> {
     let import = |import: &str| format!("(component (import {import}))");
     vec![
         text(
-            "WASI",
+            "http",
+            Load(
+                "ImportDenied",
+                "wasi:http/outgoing-handler@0.2.3, which does not exist here: a plugin has WASI 0.2 without",
+            ),
+            &import(r#""wasi:http/outgoing-handler@0.2.3" (instance (export "handle" (func)))"#),
+        ),
+        text(
+            "WASI of a later time",
             Load("ImportDenied", "wasm32-unknown-unknown"),
-            &import(r#""wasi:cli/environment@0.2.3" (instance (export "initial-cwd" (func (result string))))"#),
+            &import(r#""wasi:cli/stdout@0.3.0" (instance (export "write-via-stream" (func)))"#),
+        ),
+        text(
+            "more of sockets than there is",
+            Load("ImportDenied", "wasi:sockets/tcp-create-socket@0.2.3#listen"),
+            &import(r#""wasi:sockets/tcp-create-socket@0.2.3" (instance (export "listen" (func)))"#),
+        ),
+        text(
+            "a socket that is no method's",
+            Load("ImportDenied", "wasi:sockets/tcp@0.2.3#connect"),
+            &import(r#""wasi:sockets/tcp@0.2.3" (instance (export "connect" (func)))"#),
+        ),
+        text(
+            "WASI of other types",
+            Load("ArtifactInvalid", "does not fit the contract 0.1.0"),
+            &format!(
+                r#"(component
+                    (import "wasi:cli/exit@0.2.3" (instance (export "exit" (func (param "status" u32)))))
+                    (instance $i) (export "{OPERATOR}@0.1.0" (instance $i)))"#
+            ),
+        ),
+        text(
+            "a component of async functions",
+            Load("ArtifactInvalid", "build JavaScript with --sync"),
+            "(component (core func (canon task.cancel)))",
         ),
         text("an import of nobody's", Load("ImportDenied", "evil:net/socket"), &import(r#""evil:net/socket" (func)"#)),
         text(

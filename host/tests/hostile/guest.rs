@@ -196,13 +196,19 @@ impl Guest {
 
 /// A core module of one of our worlds as a component, as every toolchain does it.
 pub(crate) fn encode(module: &str, world: &str) -> Vec<u8> {
+    encode_with(module, "package keelson:none;", &format!("keelson:operator/{world}@0.1.0"))
+}
+
+/// The same of a world in this WIT.
+pub(crate) fn encode_with(module: &str, wit: &str, world: &str) -> Vec<u8> {
     let mut module = wat::parse_str(module).unwrap_or_else(|error| panic!("{error}"));
     let mut resolve = wit_parser::Resolve::default();
-    let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit/operator-0.1.0");
-    let (package, _) = resolve.push_dir(wit).expect("the contract");
+    let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit/operator-0.1.0");
+    resolve.push_dir(contract).expect("the contract");
+    let package = resolve.push_str("more.wit", wit).unwrap_or_else(|error| panic!("{error:?}"));
     let world = resolve.select_world(&[package], Some(world)).expect("its world");
     wit_component::embed_component_metadata(&mut module, &resolve, world, wit_component::StringEncoding::UTF8)
         .expect("metadata");
     let mut encoder = wit_component::ComponentEncoder::default().module(&module).expect("a module of the world");
-    encoder.encode().expect("a component")
+    encoder.encode().unwrap_or_else(|error| panic!("{error:?}"))
 }

@@ -5,6 +5,7 @@
 
 mod cases;
 mod guest;
+mod world;
 
 use std::time::{Duration, Instant};
 
@@ -246,6 +247,16 @@ fn a_call_begins_with_fresh_memory() {
     for _ in 0..10 {
         serves(&component).unwrap();
     }
+}
+
+#[test]
+fn the_world_is_linked_whole_and_empty() {
+    let component = Engine::new(1).unwrap().compile(&world::explorer(), PluginLimits::default()).unwrap();
+    // Made at the beginning of 2026, and then it sleeps for an hour.
+    let parent = r#"{"metadata":{"name":"one","creationTimestamp":"2026-01-01T00:00:00Z"}}"#;
+    let (rendered, usage) = component.render(&Request { parent: parent.into(), ..request() });
+    assert!(rendered.is_ok(), "{:?}", rendered.err());
+    assert!(usage.wall < Duration::from_secs(20), "it slept for {:?}", usage.wall);
 }
 
 #[test]

@@ -176,7 +176,10 @@ fn confine() {
 }
 
 pub(super) fn refusal(error: &wasmtime::Error) -> LoadError {
-    let text = format!("{error:#}");
+    let mut text = format!("{error:#}");
+    if text.contains("component model async") {
+        text.push_str("; this host calls plugins without it, build JavaScript with --sync");
+    }
     // What the validator says ends in a place in the file.
     if text.contains("(at offset ") { LoadError::ArtifactInvalid(text) } else { LoadError::CompileFailed(text) }
 }

@@ -4,9 +4,10 @@
 use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre, Linker, TypedFunc};
 
-use super::super::imports;
+use super::super::imports::{self, Allowed};
 use super::super::model::{CallError, Finalized, LoadError, Manifest, Rendered, Request};
 use super::super::store::{State, Stop};
+use super::super::wasi;
 use bindings::exports::keelson::operator::finalizer;
 use bindings::keelson::operator::{log, types};
 use lift::Lift;
@@ -22,7 +23,10 @@ const FINALIZER: &str = "keelson:operator/finalizer@0.1.0";
 const LOG: &str = "keelson:operator/log@0.1.0";
 const TYPES: &str = "keelson:operator/types@0.1.0";
 /// Interfaces that a guest may import, with their functions.
-pub(super) const IMPORTS: &[imports::Allowed] = &[(TYPES, &[]), (LOG, &["log"])];
+pub(super) const IMPORTS: &[Allowed] = &[
+    Allowed { interface: TYPES, functions: &[], absent: &[] },
+    Allowed { interface: LOG, functions: &["log"], absent: &[] },
+];
 
 type Describe = TypedFunc<(), (types::Manifest,)>;
 type Render<'a> = TypedFunc<(types::Request<'a>,), (Result<types::Rendering, types::Failure>,)>;
@@ -42,6 +46,7 @@ impl Guest {
             let mut linker = Linker::new(component.engine());
             linker.instance(TYPES)?;
             imports::log::<log::Level, log::Field>(&mut linker, LOG)?;
+            wasi::define(&mut linker, component)?;
             linker.instantiate_pre(component)
         };
         let export = |interface: &str, name: &str| {
