@@ -24,6 +24,7 @@ mod fuzz;
 mod plugins;
 mod strategies;
 mod drift;
+mod pruning;
 mod refusals;
 mod failed;
 mod hostile;
@@ -171,6 +172,9 @@ fn main() -> ExitCode {
         shared!(drift::two_writers_that_fight_are_told).within(seconds(240)),
         shared!(drift::a_fight_about_our_label_is_told).within(seconds(180)),
         shared!(drift::a_fight_about_a_list_is_told).within(seconds(180)),
+        shared!(pruning::what_may_not_be_deleted_is_told_and_the_rest_goes),
+        shared!(pruning::a_child_that_changes_under_its_delete_is_pruned_all_the_same),
+        shared!(pruning::a_claim_is_never_replaced),
         shared!(drift::case_49_a_status_write_leaves_others_fields_alone),
         shared!(drift::case_67_a_concurrent_writer_on_the_parent),
         shared!(refusals::case_16_a_node_port_that_is_taken).within(seconds(180)),
