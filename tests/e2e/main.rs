@@ -168,6 +168,7 @@ fn main() -> ExitCode {
         shared!(strategies::labels_change_where_a_policy_rewrote_what_is_fixed),
         shared!(strategies::resources_are_changed_where_the_pod_stands).within(seconds(180)),
         shared!(strategies::resources_are_changed_by_strategy_where_the_node_cannot),
+        shared!(strategies::a_resize_that_the_node_puts_off_or_refuses_is_told).within(seconds(180)),
         shared!(drift::case_65_drift_is_repaired_without_a_generation),
         shared!(drift::two_writers_that_fight_are_told).within(seconds(240)),
         shared!(drift::a_fight_about_our_label_is_told).within(seconds(180)),

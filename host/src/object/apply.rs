@@ -188,10 +188,12 @@ async fn apply_one(
             wanted: wanted.to_owned(),
         });
     }
-    let done = if stands_as_rendered(&known, child) {
-        (Done::Unchanged, known)
-    } else {
-        Standing { host, key, parent, child, known: &known }.change(tries).await?
+    let standing = Standing { host, key, parent, child, known: &known };
+    let done = match (stands_as_rendered(&known, child), known.infeasible.as_deref()) {
+        (true, None) => (Done::Unchanged, known),
+        // Taken by the server, and in vain.
+        (true, Some(what)) => return Err(standing.cannot(format!("its node cannot resize it: {what}"), tries).await),
+        (false, _) => standing.change(tries).await?,
     };
     match tries.fights.still(child.id(), clock::instant()) {
         Some(said) => Err(ApplyError::Fight { child: title(child), said }),

@@ -162,10 +162,11 @@ impl Gathered {
     }
 }
 
-/// Of what a walk acts on though the guest does not see it: which fields are ours, and whether the child has ended.
+/// Of what a walk acts on though the guest does not see it: which fields are ours, whether the child has ended, or cannot
+/// be changed.
 pub(crate) fn owned_fields_hash(child: &Child) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (&child.owned_fields, &child.ended).hash(&mut hasher);
+    (&child.owned_fields, &child.ended, &child.infeasible).hash(&mut hasher);
     hasher.finish()
 }
 

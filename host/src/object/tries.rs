@@ -169,6 +169,7 @@ mod tests {
     fn each_replacement_waits_longer_than_the_last() {
         let (mut tries, mut now) = (Tries::default(), clock::instant());
         assert_eq!(tries.replace_at(&child("u0"), OLD, false, now), now, "the first at once");
+            infeasible: None,
         let mut delays = Vec::new();
         for n in 0..8 {
             tries.replaced(&child(&format!("u{n}")), "Pod a".into(), why(), now);

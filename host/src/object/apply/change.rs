@@ -150,6 +150,11 @@ impl Standing<'_> {
         self.follow(lesson, tries).await
     }
 
+    /// It stands as rendered, and does not become so.
+    pub(crate) async fn cannot(&self, what: String, tries: &mut Tries) -> ApplyError {
+        self.follow(Lesson::Fixed(what), tries).await
+    }
+
     /// What is to be done by the strategy.
     async fn follow(&self, lesson: Lesson, tries: &mut Tries) -> ApplyError {
         let Self { host, child, known, parent, .. } = *self;
