@@ -24,7 +24,9 @@ mod fuzz;
 mod plugins;
 mod strategies;
 mod drift;
+mod rivals;
 mod pruning;
+mod secrets;
 mod refusals;
 mod failed;
 mod hostile;
@@ -133,6 +135,7 @@ fn main() -> ExitCode {
         shared!(finalize::a_finalization_fits_every_kind_of_delete),
         shared!(finalize::a_finalization_that_fails_holds_until_it_is_forced).within(seconds(180)),
         shared!(finalize::a_finalization_that_takes_too_long_is_told_or_given_up),
+        shared!(clock::a_finalization_takes_its_time_by_a_clock_that_is_off).within(seconds(180)),
         shared!(finalize::a_finalization_keeps_the_data_that_it_renders),
         shared!(finalize::an_orphaned_password_is_not_owned_again),
         shared!(finalize::a_document_that_cannot_be_read_takes_no_finalizer_off),
@@ -173,9 +176,16 @@ fn main() -> ExitCode {
         shared!(drift::two_writers_that_fight_are_told).within(seconds(240)),
         shared!(drift::a_fight_about_our_label_is_told).within(seconds(180)),
         shared!(drift::a_fight_about_a_list_is_told).within(seconds(180)),
+        shared!(rivals::a_fight_about_the_status_is_told).within(seconds(240)),
+        shared!(rivals::a_fight_about_the_finalizer_is_told).within(seconds(180)),
+        shared!(rivals::a_controller_that_deletes_children_is_told).within(seconds(240)),
         shared!(pruning::what_may_not_be_deleted_is_told_and_the_rest_goes),
         shared!(pruning::a_child_that_changes_under_its_delete_is_pruned_all_the_same),
         shared!(pruning::a_claim_is_never_replaced),
+        shared!(secrets::naming_another_secret_is_told),
+        private!(secrets::without_a_status_an_edit_is_told_by_the_host_that_saw_it, crd::without()),
+        shared!(secrets::a_secret_that_follows_from_another_is_made_in_the_same_walk),
+        shared!(secrets::a_secret_that_is_missing_is_not_asked_for_at_each_event).within(seconds(180)),
         shared!(drift::case_49_a_status_write_leaves_others_fields_alone),
         shared!(drift::case_67_a_concurrent_writer_on_the_parent),
         shared!(refusals::case_16_a_node_port_that_is_taken).within(seconds(180)),

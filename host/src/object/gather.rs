@@ -1,5 +1,6 @@
 //! The request, from caches only, and whether it is worth a render.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -145,6 +146,11 @@ pub(crate) fn is_anothers(host: &Host, parent: &Parent, uid: &str) -> bool {
 }
 
 impl Gathered {
+    /// Whether the request names these revisions.
+    pub(crate) fn has_seen(&self, secrets: &BTreeMap<String, String>) -> bool {
+        self.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).eq(secrets)
+    }
+
     /// Whether the last complete walk was based on the same, and all that it
     /// made still stands as it left it.
     pub(crate) fn is_settled(&self, settled: Option<&Settled>) -> bool {
