@@ -195,7 +195,8 @@ fn main() -> ExitCode {
         shared!(failed::pods_that_ended_are_replaced_with_back_off).within(seconds(180)),
         shared!(failed::pods_that_may_come_right_are_waited_for),
         shared!(failed::pods_that_were_to_end_are_kept).within(seconds(180)),
-        shared!(plugins::case_79_a_loop_outside_of_render_has_the_same_deadline),
+        private!(hostile::case_79_each_hostile_component_is_stopped_while_others_serve, crd::without())
+            .within(seconds(300)),
         private!(wire::case_35_silence_a_restart_and_a_right_that_is_withdrawn).within(seconds(600)),
         shared!(wire::case_36_a_410_lists_anew_wherever_it_comes).within(seconds(300)),
         private!(crowd::case_40_a_crowd_stays_within_the_shipped_memory_limit, crowd::bare()).within(seconds(900)),
