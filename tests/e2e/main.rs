@@ -216,6 +216,7 @@ fn main() -> ExitCode {
         shared!(upgrades::a_job_that_fails_says_what_to_do).within(seconds(180)),
         shared!(upgrades::mysql_moves_when_the_new_server_is_ready).within(seconds(180)),
         shared!(upgrades::storage_is_added_and_grows).within(seconds(180)),
+        shared!(upgrades::a_step_whose_image_cannot_be_pulled_is_taken_back).within(seconds(180)),
         shared!(upgrades::without_storage_any_version_may_run),
         shared!(upgrades::kept_data_tells_its_version_to_a_later_database).within(seconds(240)),
         shared!(upgrades::a_secret_of_the_users_own_opens_server_and_job).within(seconds(180)),
