@@ -165,7 +165,7 @@ fn object(chance: &mut Chance) -> Vec<u8> {
     let mut object = child(chance);
     for _ in 0..if chance.is_tame() { chance.below(2) } else { chance.below(4) } {
         let (pointer, value) = spoil(chance);
-        put(&mut object, pointer, value);
+        put(&mut object, &pointer, value);
     }
     let mut text = object.to_string().into_bytes();
     if !chance.is_tame() && chance.one_in(6) {
@@ -209,11 +209,15 @@ fn child(chance: &mut Chance) -> Value {
 /// Where Pods stand in the kinds above.
 const PODS: [&str; 3] = ["/spec", "/spec/template/spec", "/spec/jobTemplate/spec/template/spec"];
 
+const HOST: [&str; 3] = ["/hostNetwork", "/hostPID", "/hostIPC"];
+const PLACE: [&str; 3] = ["/serviceAccountName", "/serviceAccount", "/nodeName"];
+
 fn spoil(chance: &mut Chance) -> (String, Value) {
     let pod = *chance.any_of(&PODS);
     let below = |path: &str, value: Value| (format!("{pod}{path}"), value);
     let named =
         |name: &str, field: &str| json!([{"name": "S", "valueFrom": {field: {"name": name, "key": "password"}}}]);
+    let (host, place) = (*chance.any_of(&HOST), *chance.any_of(&PLACE));
     let name = *chance.any_of(&["db-own", "db-a", "mine", "other", ""]);
     match chance.below(36) {
         0 => (
@@ -235,8 +239,8 @@ fn spoil(chance: &mut Chance) -> (String, Value) {
         8 => ("/metadata/annotations".into(), json!({*chance.any_of(&["keelson.dev/hash", "a/b", "a b"]): "x"})),
         9 => ("/metadata/uid".into(), json!("u")),
         10 => ("/status".into(), json!({"phase": "Running"})),
-        11 => below(*chance.any_of(&["/hostNetwork", "/hostPID", "/hostIPC"]), json!(chance.one_in(2))),
-        12 => below(*chance.any_of(&["/serviceAccountName", "/serviceAccount", "/nodeName"]), json!("admin")),
+        11 => below(host, json!(chance.one_in(2))),
+        12 => below(place, json!("admin")),
         13 => below("/containers/0/securityContext/privileged", json!(true)),
         14 => below("/containers/0/securityContext/capabilities/add", json!([*chance.any_of(&["SYS_ADMIN", "CHOWN"])])),
         15 => below("/containers/0/ports/0/hostPort", json!(*chance.any_of(&[0, 80]))),
@@ -305,7 +309,7 @@ fn any(chance: &mut Chance, depth: usize) -> Value {
 }
 
 /// What is in the way of the pointer is replaced.
-fn put(object: &mut Value, pointer: String, value: Value) {
+fn put(object: &mut Value, pointer: &str, value: Value) {
     let mut at = object;
     for key in pointer.split('/').skip(1) {
         at = match key.parse::<usize>() {

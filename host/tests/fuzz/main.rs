@@ -73,7 +73,7 @@ fn number(name: &str) -> Option<u64> {
 fn run(name: &str, count: u64, case: impl Fn(u64) + Sync) {
     let times = number("KEELSON_FUZZ").unwrap_or(1);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let seed = number("KEELSON_FUZZ_SEED").unwrap_or_else(|| now.as_secs() << 20);
+    let seed = number("KEELSON_FUZZ_SEED").unwrap_or(now.as_secs() << 20);
     let kept: Vec<u64> = include_str!("corpus.txt")
         .lines()
         .filter_map(|line| line.split_once(' ').filter(|(of, _)| *of == name)?.1.parse().ok())
