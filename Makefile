@@ -37,7 +37,7 @@ control-plane: ## the programs of the local control plane, into the cache
 preflight: ## what is missing on this machine for make demo and make test
 	@tests/preflight.sh test
 
-.PHONY: test test-unit test-e2e test-guests test-clock test-image bench
+.PHONY: test test-unit test-e2e fuzz test-guests test-clock test-image bench
 test: ## unit and end-to-end tests
 	@tests/preflight.sh test
 	@$(MAKE) -j2 test-build control-plane
@@ -52,6 +52,8 @@ test-unit: build ## tests that need no cluster
 	@cd plugins && $(cargo) test --locked --target $(native)
 test-e2e: build test-guests test-clock control-plane ## tests on a real control plane (ARGS=case_01)
 	@$(cargo) test --release --workspace --locked --test e2e -- $(ARGS)
+fuzz: build ## ten times the fuzzing of make test (KEELSON_FUZZ=100: a hundred times)
+	@KEELSON_FUZZ=$${KEELSON_FUZZ:-10} $(cargo) test --release --workspace --locked --test fuzz -- --nocapture
 test-guests: build ## plugins that only tests use
 	@$(TARGET)/release/keelson-plugins-build --source tests/guests --out $(TARGET)/test-guests
 test-clock: build ## the host once more, with a clock that tests can put wrong

@@ -209,6 +209,9 @@ pub const FINALIZE: u32 = 3600;
 pub const FINALIZE_RANGE: (u32, u32) = (1, 2_592_000);
 /// Tries of one write to a parent's finalizers while others write to it.
 pub const FINALIZER_TRIES: usize = 8;
+/// Further renders of one walk with revisions that the one before has not seen, as Secrets come to be. A plugin that always
+/// wants another goes on at the next walk.
+pub const SECRET_ROUNDS: u32 = 4;
 /// Characters that count of an annotation that asks for a render; they stand in status and Event.
 pub const REQUEST_CHARS: usize = 128;
 /// Entries of one list in `passed` of a Plugin document.

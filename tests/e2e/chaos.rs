@@ -18,25 +18,54 @@ const KILLS: u32 = 50;
 const RESTARTS: u32 = 10;
 /// Faults on the wire.
 const FAULTS: u32 = 60;
+/// The same with two hosts, and a third of the work: they take over from each other, each with a clock of its own.
+const PAIR: Measure = Measure { steps: STEPS / 4, growth: GROWTH / 4, kills: 15, restarts: 2, faults: 20 };
+const ONE: Measure = Measure { steps: STEPS, growth: GROWTH, kills: KILLS, restarts: RESTARTS, faults: FAULTS };
 /// How long the host may take to put everything right once nothing fails any more.
 const HEALING: Duration = seconds(120);
 const KINDS: [Kind; 3] = [POD, SERVICE, SECRET];
 
+/// How much of everything.
+#[derive(Clone, Copy)]
+struct Measure {
+    steps: u32,
+    growth: u32,
+    kills: u32,
+    restarts: u32,
+    faults: u32,
+}
+
 pub(crate) async fn nothing_is_lost_whatever_fails(case: Case) -> Outcome {
+    let proxy = case.proxy().await?;
+    chaos(&case, ONE, &proxy, &[case.host().through(&proxy)]).await
+}
+
+/// One is ten minutes ahead, the other ten behind. One that cannot renew its lease ends, and is started again.
+pub(crate) async fn two_hosts_whose_clocks_are_off_lose_nothing(case: Case) -> Outcome {
+    let proxy = case.proxy().await?;
+    let (a, b) = (case.rival("a").await?, case.rival("b").await?);
+    let hosts = [a.host().clock(600, 1).through(&proxy), b.host().clock(-600, 1).through(&proxy)];
+    chaos(&case, PAIR, &proxy, &hosts).await
+}
+
+async fn chaos(case: &Case, measure: Measure, proxy: &FaultProxy, builders: &[HostBuilder]) -> Outcome {
+    let Measure { steps, growth, kills: most_kills, restarts: most_restarts, faults } = measure;
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let clock = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let seed = number("KEELSON_CHAOS_SEED").unwrap_or_else(|| u64::from(clock.subsec_nanos()));
-    let steps = number("KEELSON_CHAOS_STEPS").map_or(STEPS, |steps| u32::try_from(steps).unwrap_or(u32::MAX));
-    println!("chaos: seed {seed}, {steps} steps");
+    let steps = number("KEELSON_CHAOS_STEPS").map_or(steps, |steps| u32::try_from(steps).unwrap_or(u32::MAX));
+    println!("chaos: seed {seed}, {steps} steps, {} hosts", builders.len());
     let chance = &mut Rand32::new(seed);
-    let proxy = case.proxy().await?;
-    let mut host = case.host().through(&proxy).start().await?;
+    let mut hosts = Vec::new();
+    for builder in builders {
+        hosts.push(builder.clone().start().await?);
+    }
     let mut wanted: BTreeMap<String, &str> = BTreeMap::new();
     let began = Instant::now();
     let (mut kills, mut restarts) = (0, 0);
 
     for step in 0..steps {
-        let grow = if step < GROWTH { 88 } else { 25 };
+        let grow = if step < growth { 88 } else { 25 };
         if chance.rand_range(0..100) < grow || wanted.is_empty() {
             let name = fresh(chance, &wanted);
             let kind = if chance.rand_range(0..3) == 0 { "mysql" } else { "mongo" };
@@ -63,17 +92,18 @@ pub(crate) async fn nothing_is_lost_whatever_fails(case: Case) -> Outcome {
                 let _ = case.patch(kind, &name, &foreign).await;
             }
         }
-        if chance.rand_range(0..steps) < KILLS {
+        if chance.rand_range(0..steps) < most_kills {
             kills += 1;
-            host.kill()?;
-            host = case.host().through(&proxy).spawn().await?;
+            let at = chance.rand_range(0..hosts.len() as u32) as usize;
+            hosts.get_mut(at).context("a host")?.kill()?;
         }
-        if chance.rand_range(0..steps) < RESTARTS {
+        revive(&mut hosts, builders).await?;
+        if chance.rand_range(0..steps) < most_restarts {
             restarts += 1;
             case.cluster.restart("apiserver").await?;
         }
-        if chance.rand_range(0..steps) < FAULTS {
-            fault(&case, chance, &proxy);
+        if chance.rand_range(0..steps) < faults {
+            fault(case, chance, proxy);
         }
     }
     let (took, hits) = (began.elapsed(), proxy.hits());
@@ -83,9 +113,19 @@ pub(crate) async fn nothing_is_lost_whatever_fails(case: Case) -> Outcome {
     proxy.speak();
     // Deletions that the garbage collector missed while the server was away it does not notice later (seen on 1.37).
     case.cluster.restart("controller-manager").await?;
-    healed(&case, &host, &wanted).await?;
+    healed(case, &mut hosts, builders, &wanted).await?;
     case.quiet(seconds(5)).await?;
-    consistent(&case, &wanted).await?.map_or(Ok(()), |problem| bail!("at rest: {problem}"))
+    consistent(case, &wanted).await?.map_or(Ok(()), |problem| bail!("at rest: {problem}"))
+}
+
+/// What has ended is started again, as a kubelet would.
+async fn revive(hosts: &mut [Host], builders: &[HostBuilder]) -> Outcome {
+    for (host, builder) in hosts.iter_mut().zip(builders) {
+        if host.has_ended()? {
+            *host = builder.clone().spawn().await?;
+        }
+    }
+    Ok(())
 }
 
 /// A name that nobody has now; some had it before.
@@ -126,7 +166,7 @@ async fn persist(case: &Case, what: &str, act: impl AsyncFn() -> bool) -> Outcom
     case.until(&format!("the server to take a {what}"), seconds(60), async || Ok(act().await)).await
 }
 
-async fn healed(case: &Case, host: &Host, wanted: &BTreeMap<String, &str>) -> Outcome {
+async fn healed(case: &Case, hosts: &mut [Host], builders: &[HostBuilder], wanted: &BTreeMap<String, &str>) -> Outcome {
     let deadline = Instant::now() + HEALING;
     loop {
         // What does not live through it is started again, as a kubelet would: the scheduler ends some time after a server
@@ -135,12 +175,15 @@ async fn healed(case: &Case, host: &Host, wanted: &BTreeMap<String, &str>) -> Ou
             println!("chaos: {program} has ended, and is started again");
             case.cluster.restart(program).await?;
         }
+        revive(hosts, builders).await?;
         let Some(problem) = consistent(case, wanted).await? else { return Ok(()) };
-        ensure!(
-            Instant::now() < deadline,
-            "{HEALING:?} after the last fault: {problem}; {:?}",
-            host.probe("/readyz").await
-        );
+        if Instant::now() >= deadline {
+            let mut said = Vec::new();
+            for host in hosts.iter() {
+                said.push(host.probe("/readyz").await);
+            }
+            bail!("{HEALING:?} after the last fault: {problem}; {said:?}");
+        }
         tokio::time::sleep(seconds(1)).await;
     }
 }

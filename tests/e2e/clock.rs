@@ -1,8 +1,9 @@
 //! Time: an hour of failures in a minute, and hosts whose clock is wrong.
 
+use crate::finalize;
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
-use keelson_tests::prelude::*;
+use keelson_tests::{prelude::*, probe};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -111,5 +112,30 @@ pub(crate) async fn a_host_whose_clock_is_off_works_as_any_other(case: Case) -> 
     // The shipped program does not hear of a clock of tests.
     let off = since(&case.database("right", "mongo").await?)?.duration_since(Timestamp::now());
     ensure!(off.abs() < SignedDuration::from_secs(60), "the shipped program is off by {off:?}");
+    Ok(())
+}
+
+/// `finalize.timeoutSeconds` counts from the delete, however wrong the host's clock is: what is let go too soon is lost.
+pub(crate) async fn a_finalization_takes_its_time_by_a_clock_that_is_off(case: Case) -> Outcome {
+    finalize::rights(&case).await?;
+    const RATE: u32 = 10;
+    const TIMEOUT: u32 = 150;
+    let script = json!({"children": [probe::pod()]});
+    let rule = json!({"finalize": {"timeoutSeconds": TIMEOUT, "onTimeout": "Release"}});
+    let folder = case.probes(&[Probe::new("probe", "mongo").finalizing().script(&script).spec(&rule)])?;
+    let forever = json!({"script": {}, "waiting": {"reason": "Dumping", "message": "for ever"}});
+    for (name, offset) in [("ahead", 600), ("behind", -600)] {
+        let mut host = case.host().plugins(&folder).clock(offset, RATE).start().await?;
+        let database = json!({"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": {"type": "mongo"},
+            "metadata": {"name": name, "annotations": {probe::FINALIZE: forever.to_string()}}});
+        case.apply(&database.to_string()).await?;
+        case.wait(DATABASE, name, "Ready", |database| database.is("Ready")).await?;
+        case.delete(DATABASE, name).await?;
+        let held = async || Ok(case.find(DATABASE, name).await?.is_some());
+        case.throughout("it is held for its time", seconds(u64::from(TIMEOUT / RATE) - 5), held).await?;
+        let gone = async || Ok(case.find(DATABASE, name).await?.is_none());
+        case.until("it to be let go after its time", seconds(20), gone).await?;
+        host.kill()?;
+    }
     Ok(())
 }

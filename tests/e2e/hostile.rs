@@ -1,48 +1,27 @@
-//! A plugin in WAT that loops where no toolchain lets one loop. What it returns is laid out beforehand, in the
-//! canonical ABI; it serves Databases of one type and makes nothing.
+//! Every hostile component of the sandbox's own table, in one host: each is stopped for the reason of its row, and said so
+//! in its object, while others are served.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "the table is written for another test")]
+
+#[path = "../../host/tests/hostile/cases.rs"]
+mod cases;
+#[allow(dead_code, reason = "as far as the table wants it")]
+#[path = "../../host/tests/hostile/guest.rs"]
+mod guest;
+
+use crate::specs;
+use cases::{Limits, Stopped};
 use keelson_tests::prelude::*;
 use std::path::Path;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Loop {
-    Start,
-    Describe,
-    Realloc,
-    PostReturn,
-}
-
-const DATA: u32 = 1024;
-
-/// The module's data: texts, and words at eight-byte borders.
-#[derive(Default)]
-struct Layout(Vec<u8>);
-
-impl Layout {
-    fn at(&self) -> u32 {
-        DATA + self.0.len() as u32
-    }
-
-    fn text(&mut self, text: &str) -> [u32; 2] {
-        let at = self.at();
-        self.0.extend(text.bytes());
-        [at, text.len() as u32]
-    }
-
-    fn words(&mut self, words: &[u32]) -> u32 {
-        self.0.resize(self.0.len().next_multiple_of(8), 0);
-        let at = self.at();
-        self.0.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        at
-    }
-}
-
 /// `NAME.wasm` and `NAME.yaml`, granted the Databases of this type.
-pub(crate) fn write(folder: &Path, name: &str, database_type: &str, place: Loop) -> Outcome {
-    std::fs::write(folder.join(format!("{name}.wasm")), component(name, database_type, place)?)?;
-    let discriminator = json!({"path": "/spec/type", "value": database_type});
+fn write(folder: &Path, case: &cases::Case) -> Outcome {
+    let name = case.slug();
+    std::fs::write(folder.join(format!("{name}.wasm")), &case.bytes)?;
+    let discriminator = json!({"path": "/spec/type", "value": name});
+    let Limits { memory_mib, fuel, wall_milliseconds } = case.limits;
     let spec = json!({"source": {"file": {"path": format!("{name}.wasm")}}, "trust": {"unsigned": true},
-        "limits": {"wallMilliseconds": 60_000},
+        "limits": {"memoryMiB": memory_mib, "fuel": fuel, "wallMilliseconds": wall_milliseconds},
         "grant": {"namespaces": ["*"], "serves": [{"group": "zalando.org", "kind": "Database", "discriminator": discriminator}]}});
     let document =
         json!({"apiVersion": "keelson.dev/v1alpha1", "kind": "Plugin", "metadata": {"name": name}, "spec": spec});
@@ -50,52 +29,54 @@ pub(crate) fn write(folder: &Path, name: &str, database_type: &str, place: Loop)
     Ok(())
 }
 
-fn component(name: &str, database_type: &str, place: Loop) -> anyhow::Result<Vec<u8>> {
-    let mut data = Layout::default();
-    let version = data.text("v1");
-    let versions = [data.words(&version), 1];
-    let texts = ["zalando.org", "Database", "databases", "/spec/type", database_type].map(|text| data.text(text));
-    let [group, kind, plural, path, value] = texts;
-    let serving = [&group[..], &versions, &kind, &plural, &[1], &path, &value].concat();
-    let serves = [data.words(&serving), 1];
-    let [name, semver] = [name, "0.0.1"].map(|text| data.text(text));
-    let none = [0, 0];
-    // name, version, serves, children, related, no schema, no time
-    let manifest = data.words(&[&name[..], &semver, &serves, &none, &none, &[0, 0, 0, 0]].concat());
-    // ok, children: none; no secrets, status, conditions; ready: auto; no look-again-after
-    let rendering = data.words(&[[0, 2].as_slice(), &[0; 16]].concat());
-    let hot = |here: Loop| if here == place { "(loop $l (br $l))" } else { "" };
-    let bytes: String = data.0.iter().map(|byte| format!("\\{byte:02x}")).collect();
-    let module = format!(
-        r#"(module
-  (memory (export "memory") 8)
-  (global $heap (mut i32) (i32.const 131072))
-  (func (export "cabi_realloc") (param i32 i32 i32) (param $bytes i32) (result i32)
-    (local $at i32)
-    {}
-    (local.set $at (global.get $heap))
-    (global.set $heap (i32.and (i32.add (i32.add (global.get $heap) (local.get $bytes)) (i32.const 7)) (i32.const -8)))
-    (local.get $at))
-  (func (export "keelson:operator/operator@0.1.0#describe") (result i32) {} (i32.const {manifest}))
-  (func (export "keelson:operator/operator@0.1.0#render")
-    (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i64 i64) (result i32) (i32.const {rendering}))
-  (func (export "cabi_post_keelson:operator/operator@0.1.0#render") (param i32) {})
-  (func $start {}) (start $start)
-  (data (i32.const {DATA}) "{bytes}"))"#,
-        hot(Loop::Realloc),
-        hot(Loop::Describe),
-        hot(Loop::PostReturn),
-        hot(Loop::Start),
-    );
-    encode(&module)
-}
-
-/// A core module of the contract's world as a component, as every toolchain does it.
-fn encode(module: &str) -> anyhow::Result<Vec<u8>> {
-    let mut module = wat::parse_str(module)?;
-    let mut resolve = wit_parser::Resolve::default();
-    let (package, _) = resolve.push_dir(repository().join("wit/operator-0.1.0"))?;
-    let world = resolve.select_world(&[package], Some("plugin"))?;
-    wit_component::embed_component_metadata(&mut module, &resolve, world, wit_component::StringEncoding::UTF8)?;
-    wit_component::ComponentEncoder::default().module(&module)?.encode()
+pub(crate) async fn case_79_each_hostile_component_is_stopped_while_others_serve(case: Case) -> Outcome {
+    specs::install_loose(&case).await?;
+    let folder = case.plugin_folder()?;
+    let table = cases::all();
+    ensure!(table.len() >= 30, "{} kinds", table.len());
+    for hostile in &table {
+        write(&folder, hostile)?;
+    }
+    let mut host = case.host().plugins(&folder).start().await?;
+    case.database("good", "mongo").await?;
+    for hostile in &table {
+        let name = hostile.slug();
+        specs::create(&case, &name, json!({"type": name})).await?;
+    }
+    let (mut wrong, mut others) = (Vec::new(), 0);
+    for hostile in &table {
+        let name = hostile.slug();
+        // Where it was stopped, in the words that its object's user reads.
+        let (reason, words) = match hostile.stopped {
+            Stopped::Load(reason, words) | Stopped::Describe(reason, words) => {
+                ("PluginUnavailable", [format!("{name} is not serving: {reason}"), words.to_owned()])
+            }
+            Stopped::Render(reason, words) => (reason, [format!("plugin {name}"), words.to_owned()]),
+        };
+        let told = |database: &Object| database.condition("Ready").is_some_and(|ready| !ready.reason.is_empty());
+        let database = case.wait_for(seconds(60), DATABASE, &name, "told", told).await?;
+        let said = database.message("Ready");
+        if !database.is_not("Ready", reason) || !words.iter().all(|words| said.contains(words)) {
+            wrong.push(format!(
+                "{}: wanted {:?}, and its Database says {database}: {said}",
+                hostile.name, hostile.stopped
+            ));
+        }
+        // Beside it somebody else makes a Database.
+        if others % 8 == 0 {
+            case.database(&format!("good-{others}"), if others % 16 == 0 { "mongo" } else { "mysql" }).await?;
+        }
+        others += 1;
+    }
+    ensure!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), table.len(), wrong.join("\n"));
+    case.delete(SERVICE, "good").await?;
+    case.wait(SERVICE, "good", "back", |service| !service.going()).await?;
+    host.ready().await?;
+    // Two of the plugins log that they do.
+    let own: Vec<String> =
+        host.log_lines(&["panicked"]).into_iter().filter(|it| !it.contains("panicked at lib.rs")).collect();
+    ensure!(own.is_empty(), "{own:?}");
+    let made = case.list(POD).await?.into_iter().filter(|pod| pod.name().starts_with("x-")).count();
+    ensure!(made == 0, "{made} Pods of hostile plugins");
+    Ok(())
 }

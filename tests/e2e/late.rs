@@ -24,14 +24,18 @@ fn without_service() -> Value {
 
 pub(crate) async fn case_39_a_write_that_comes_late_does_no_harm(case: Case) -> Outcome {
     let (a, b) = (case.rival("a").await?, case.rival("b").await?);
-    let folder =
-        case.probes(&[Probe::new("probe", "mongo").children(&[POD, SERVICE, SECRET]).script(&version("1"))])?;
+    let folder = case.probes(&[
+        Probe::new("probe", "mongo").children(&[POD, SERVICE, SECRET]).script(&version("1")),
+        Probe::new("ends", "mysql").finalizing().script(&without_service()),
+    ])?;
+    may_hold(&case).await?;
     let proxy = case.proxy().await?;
     let mut old = a.host().plugins(&folder).through(&proxy).start().await?;
     let new = b.host().plugins(&folder).start().await?;
     for name in ["edited", "undone", "repaired", "pruned", "back"] {
         case.database(name, "mongo").await?;
     }
+    case.database("freed", "mysql").await?;
     case.scripted("resized", "mongo", &sized("100m")).await?;
     case.wait(DATABASE, "resized", "Ready", |database| database.is("Ready")).await?;
     case.quiet(seconds(1)).await?;
@@ -51,6 +55,9 @@ pub(crate) async fn case_39_a_write_that_comes_late_does_no_harm(case: Case) -> 
         hold(Method::DELETE, path);
     }
     hold(Method::POST, "/secrets?");
+    for path in ["/databases/held?", "/databases/freed?"] {
+        hold(Method::PATCH, path);
+    }
     for name in ["made", "gone", "told"] {
         case.apply_database(name, "mongo").await?;
     }
@@ -62,8 +69,10 @@ pub(crate) async fn case_39_a_write_that_comes_late_does_no_harm(case: Case) -> 
     for name in ["pruned", "back"] {
         case.scripted(name, "mongo", &without_service()).await?;
     }
+    case.apply_database("held", "mysql").await?;
+    case.delete(DATABASE, "freed").await?;
     case.patch(SERVICE, "repaired", &json!({"spec": {"ports": [{"port": 81}]}})).await?;
-    case.until("eleven writes to be on their way", seconds(30), async || Ok(proxy.held() == 11)).await?;
+    case.until("thirteen writes to be on their way", seconds(30), async || Ok(proxy.held() == 13)).await?;
     old.kill()?;
 
     // Meanwhile the user goes on, and the second host does what is to be done.
@@ -73,6 +82,7 @@ pub(crate) async fn case_39_a_write_that_comes_late_does_no_harm(case: Case) -> 
     case.scripted("back", "mongo", &version("1")).await?;
     case.until("the second host to lead", Rival::LEASE + seconds(10), async || new.leads().await).await?;
     whole(&case).await?;
+    case.wait_gone(DATABASE, "freed").await?;
     case.delete(DATABASE, "gone").await?;
     for kind in [POD, SERVICE] {
         case.wait_gone(kind, "gone").await?;
@@ -84,7 +94,7 @@ pub(crate) async fn case_39_a_write_that_comes_late_does_no_harm(case: Case) -> 
     let resized = case.record(POD, "resized").await?;
 
     let late = proxy.deliver().await;
-    let wanted: [(&str, &[u16]); 11] = [
+    let wanted: [(&str, &[u16]); 13] = [
         // Said once, by whomever.
         ("/events?", &[201, 409]),
         // There is one already.
@@ -94,6 +104,9 @@ pub(crate) async fn case_39_a_write_that_comes_late_does_no_harm(case: Case) -> 
         ("/services/edited?", &[409]),
         ("/services/repaired?", &[409]),
         ("/pods/resized/resize?", &[409]),
+        // Our finalizer: the whole list, of exactly the state that was seen.
+        ("/databases/held?", &[409]),
+        ("/databases/freed?", &[404]),
         // Gone already.
         ("/services/pruned", &[404]),
         // Of a Database that is no more: the garbage collector's.
@@ -121,6 +134,21 @@ pub(crate) async fn case_39_a_write_that_comes_late_does_no_harm(case: Case) -> 
     Ok(())
 }
 
+/// What a plugin that finalizes needs, for both accounts.
+async fn may_hold(case: &Case) -> Outcome {
+    let subjects = ["a", "b"].map(|name| json!({"kind": "ServiceAccount", "name": name, "namespace": case.namespace}));
+    let rules = json!([{"apiGroups": ["zalando.org"], "resources": ["databases"], "verbs": ["patch"]}]);
+    let (group, metadata) = ("rbac.authorization.k8s.io", json!({"name": "hold"}));
+    let role = json!({"apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": metadata, "rules": rules});
+    let binding = json!({"apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": metadata,
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "hold"}, "subjects": subjects});
+    case.apply(&role.to_string()).await?;
+    case.apply(&binding.to_string()).await?;
+    let ask = format!("--as=system:serviceaccount:{}:b", case.namespace);
+    let may = ["auth", "can-i", "patch", "databases.zalando.org", "-n", &case.namespace, &ask];
+    case.until("the rights to be in force", seconds(20), async || Ok(case.cluster.kubectl(&may).await.is_ok())).await
+}
+
 /// Each Database as its user wants it, with exactly what it should have.
 async fn whole(case: &Case) -> Outcome {
     let service = |name: &str, v: &'static str| (name.to_owned(), Some(v));
@@ -135,6 +163,7 @@ async fn whole(case: &Case) -> Outcome {
         ("pruned".to_owned(), None),
         ("secret".to_owned(), None),
         ("resized".to_owned(), None),
+        ("held".to_owned(), None),
     ];
     for (name, v) in &wanted {
         let ready = |database: &Object| database.is("Ready");

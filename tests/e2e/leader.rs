@@ -144,6 +144,42 @@ async fn frozen(case: &Case, offsets: [Option<i64>; 2]) -> Outcome {
     Ok(())
 }
 
+/// Stopped while each of its workers waits for an answer that is followed by a write, for longer than its lease. The
+/// answers are there when it goes on: what keeps the writes back is the fence, for the process ends a little later.
+pub(crate) async fn case_39_a_write_that_is_due_when_the_lease_is_over_is_never_sent(case: Case) -> Outcome {
+    const COUNT: usize = 16;
+    let (a, b) = (case.rival("a").await?, case.rival("b").await?);
+    let proxy = case.proxy().await?;
+    let mut leader = a.host().through(&proxy).start().await?;
+    let standby = b.start().await?;
+    ensure!(leader.leads().await? && standby.stands_by().await?);
+    for i in 0..COUNT {
+        case.apply_database(&format!("d{i}"), "mongo").await?;
+    }
+    all_whole(&case, COUNT).await?;
+    case.quiet(seconds(1)).await?;
+    // A child that has gone is made anew after a look at its parent.
+    let looks = Match::method(http::Method::GET).path(&format!("/namespaces/{}/databases/d", case.namespace));
+    proxy.add(looks, Fault::Delay(Duration::from_millis(1500)));
+    for i in 0..COUNT {
+        case.delete(SERVICE, &format!("d{i}")).await?;
+    }
+    let waiting = async || Ok(proxy.hits() == COUNT);
+    case.until("every worker to wait for an answer", seconds(10), waiting).await?;
+    leader.signal("STOP")?;
+    takes_over(&case, &standby, Rival::LEASE + seconds(10)).await?;
+    case.until("all Services to be back", seconds(30), async || Ok(case.list(SERVICE).await?.len() == COUNT)).await?;
+    all_whole(&case, COUNT).await?;
+    let written = a.writes()?.len();
+    // Whatever it sends from now on ends here.
+    proxy.add(Match::any().path("/services/"), Fault::HoldBack);
+    leader.signal("CONT")?;
+    ensure!(leader.ended(seconds(5)).await?.code() == Some(1));
+    ensure!(proxy.held() == 0, "{} writes were sent after the lease was over", proxy.held());
+    ensure!(a.writes()?.len() == written, "{:?}", a.writes()?);
+    Ok(())
+}
+
 /// Every Database Ready, each with its own Pod and Service, none double.
 async fn all_whole(case: &Case, count: usize) -> Outcome {
     let ready = async || {

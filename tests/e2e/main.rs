@@ -27,6 +27,9 @@ mod images;
 mod swap;
 mod strategies;
 mod drift;
+mod rivals;
+mod pruning;
+mod secrets;
 mod refusals;
 mod failed;
 mod hostile;
@@ -109,6 +112,7 @@ fn main() -> ExitCode {
         shared!(leader::case_50_a_leader_that_ends_is_followed_at_once_without_a_write),
         shared!(leader::a_leader_that_is_killed_is_followed),
         shared!(leader::case_39_a_frozen_leader_sends_nothing_after_its_deadline).within(seconds(180)),
+        shared!(leader::case_39_a_write_that_is_due_when_the_lease_is_over_is_never_sent).within(seconds(180)),
         shared!(late::case_39_a_write_that_comes_late_does_no_harm).within(seconds(240)),
         shared!(leader::case_39_clocks_that_are_off_change_nothing).within(seconds(180)),
         shared!(clock::case_27_failures_of_an_hour_are_told_seldom_and_tried_less_and_less).within(seconds(240)),
@@ -151,6 +155,7 @@ fn main() -> ExitCode {
         shared!(finalize::a_finalization_fits_every_kind_of_delete),
         shared!(finalize::a_finalization_that_fails_holds_until_it_is_forced).within(seconds(180)),
         shared!(finalize::a_finalization_that_takes_too_long_is_told_or_given_up),
+        shared!(clock::a_finalization_takes_its_time_by_a_clock_that_is_off).within(seconds(180)),
         shared!(finalize::a_finalization_keeps_the_data_that_it_renders),
         shared!(finalize::an_orphaned_password_is_not_owned_again),
         shared!(finalize::a_document_that_cannot_be_read_takes_no_finalizer_off),
@@ -186,10 +191,21 @@ fn main() -> ExitCode {
         shared!(strategies::labels_change_where_a_policy_rewrote_what_is_fixed),
         shared!(strategies::resources_are_changed_where_the_pod_stands).within(seconds(180)),
         shared!(strategies::resources_are_changed_by_strategy_where_the_node_cannot),
+        shared!(strategies::a_resize_that_the_node_puts_off_or_refuses_is_told).within(seconds(180)),
         shared!(drift::case_65_drift_is_repaired_without_a_generation),
         shared!(drift::two_writers_that_fight_are_told).within(seconds(240)),
         shared!(drift::a_fight_about_our_label_is_told).within(seconds(180)),
         shared!(drift::a_fight_about_a_list_is_told).within(seconds(180)),
+        shared!(rivals::a_fight_about_the_status_is_told).within(seconds(240)),
+        shared!(rivals::a_fight_about_the_finalizer_is_told).within(seconds(180)),
+        shared!(rivals::a_controller_that_deletes_children_is_told).within(seconds(240)),
+        shared!(pruning::what_may_not_be_deleted_is_told_and_the_rest_goes),
+        shared!(pruning::a_child_that_changes_under_its_delete_is_pruned_all_the_same),
+        shared!(pruning::a_claim_is_never_replaced),
+        shared!(secrets::naming_another_secret_is_told),
+        private!(secrets::without_a_status_an_edit_is_told_by_the_host_that_saw_it, crd::without()),
+        shared!(secrets::a_secret_that_follows_from_another_is_made_in_the_same_walk),
+        shared!(secrets::a_secret_that_is_missing_is_not_asked_for_at_each_event).within(seconds(180)),
         shared!(drift::case_49_a_status_write_leaves_others_fields_alone),
         shared!(drift::case_67_a_concurrent_writer_on_the_parent),
         shared!(refusals::case_16_a_node_port_that_is_taken).within(seconds(180)),
@@ -202,12 +218,14 @@ fn main() -> ExitCode {
         private!(plugins::case_61_a_large_plugin_is_told_apart_from_a_small_one, crd::without()).within(seconds(180)),
         shared!(plugins::case_63_a_start_compiles_nothing_that_was_compiled),
         private!(plugins::case_77_a_deadline_always_exists, crd::without()).within(seconds(180)),
-        shared!(plugins::case_79_a_loop_outside_of_render_has_the_same_deadline),
+        private!(hostile::case_79_each_hostile_component_is_stopped_while_others_serve, crd::without())
+            .within(seconds(300)),
         private!(wire::case_35_silence_a_restart_and_a_right_that_is_withdrawn).within(seconds(600)),
         shared!(wire::case_36_a_410_lists_anew_wherever_it_comes).within(seconds(300)),
         private!(crowd::case_40_a_crowd_stays_within_the_shipped_memory_limit, crowd::bare()).within(seconds(900)),
         private!(crowd::case_81_the_last_node_port_is_told_and_heals, crowd::bare()).within(seconds(300)),
         private!(chaos::nothing_is_lost_whatever_fails).within(seconds(900)),
+        private!(chaos::two_hosts_whose_clocks_are_off_lose_nothing).within(seconds(600)),
         shared!(databases::levers_reach_pod_and_service),
         shared!(databases::a_service_becomes_internal_and_is_opened_again),
         shared!(databases::a_node_port_of_ones_choice_may_be_taken).within(seconds(180)),
@@ -225,6 +243,7 @@ fn main() -> ExitCode {
         shared!(upgrades::a_job_that_fails_says_what_to_do).within(seconds(180)),
         shared!(upgrades::mysql_moves_when_the_new_server_is_ready).within(seconds(180)),
         shared!(upgrades::storage_is_added_and_grows).within(seconds(180)),
+        shared!(upgrades::a_step_whose_image_cannot_be_pulled_is_taken_back).within(seconds(180)),
         shared!(upgrades::without_storage_any_version_may_run),
         shared!(upgrades::kept_data_tells_its_version_to_a_later_database).within(seconds(240)),
         shared!(upgrades::a_secret_of_the_users_own_opens_server_and_job).within(seconds(180)),

@@ -1,6 +1,6 @@
 //! Plugins that fail: what becomes of their objects, and that nobody else notices.
 
-use crate::{hostile, specs};
+use crate::specs;
 use keelson_tests::{prelude::*, probe};
 
 fn good() -> Value {
@@ -261,30 +261,6 @@ pub(crate) async fn case_77_a_deadline_always_exists(case: Case) -> Outcome {
         case.apply_database(name, name).await?;
         let database = case.wait(DATABASE, name, "refused", |d| d.is_not("Ready", "PluginUnavailable")).await?;
         ensure!(database.message("Ready").contains("spec.limits"), "{database}");
-    }
-    Ok(())
-}
-
-pub(crate) async fn case_79_a_loop_outside_of_render_has_the_same_deadline(case: Case) -> Outcome {
-    // Where it loops, and what becomes of the plugin's objects.
-    for (place, reason, words) in [
-        (hostile::Loop::Start, "PluginUnavailable", "fuel"),
-        (hostile::Loop::Describe, "PluginUnavailable", "fuel"),
-        (hostile::Loop::Realloc, "OutOfFuel", "fuel"),
-        (hostile::Loop::PostReturn, "OutOfFuel", "fuel"),
-    ] {
-        let folder = case.plugin_folder()?;
-        std::fs::remove_file(folder.join("mysql.yaml")).ok();
-        hostile::write(&folder, "hostile", "mysql", place)?;
-        let host = case.host().plugins(&folder).start().await?;
-        let (bad, good) = (format!("{place:?}").to_lowercase(), format!("{place:?}-good").to_lowercase());
-        case.apply_database(&bad, "mysql").await?;
-        let database = case.wait(DATABASE, &bad, reason, |database| database.is_not("Ready", reason)).await?;
-        let message = database.message("Ready");
-        ensure!(message.contains("plugin hostile") && message.contains(words), "{place:?}: {message}");
-        case.database(&good, "mongo").await?;
-        ensure!(case.find(POD, &bad).await?.is_none() && host.log_lines(&["panicked"]).is_empty());
-        case.delete(DATABASE, &bad).await?;
     }
     Ok(())
 }

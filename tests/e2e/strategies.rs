@@ -360,3 +360,58 @@ pub(crate) async fn resources_are_changed_by_strategy_where_the_node_cannot(case
     ensure!(refused(&case)?.len() == 1 && deletes(&case, POD)?.len() == 1, "{:?}", case.writes()?);
     Ok(())
 }
+
+/// The kubelet's word on the size that is asked for now.
+async fn resize_is(case: &Case, name: &str, reason: &str) -> Outcome {
+    let generation = case.get(POD, name).await?.at("/metadata/generation").clone();
+    let condition = json!({"type": "PodResizePending", "status": "True", "reason": reason,
+        "message": "Node didn't have enough capacity: cpu", "observedGeneration": generation});
+    let path = POD.path(&case.namespace, &format!("{name}/status"));
+    let patch = json!({"status": {"conditions": [condition]}});
+    let content = "application/strategic-merge-patch+json";
+    case.cluster.send(http::Method::PATCH, &path, content, &patch).await.map(drop)
+}
+
+/// Taken by the API server, and not by the node: told while it may come right, and by the strategy where it cannot.
+pub(crate) async fn a_resize_that_the_node_puts_off_or_refuses_is_told(case: Case) -> Outcome {
+    let folder = case.probes(&[Probe::new("probe", "mongo")])?;
+    let _host = case.host().plugins(&folder).start().await?;
+    let pod = standing(&case, &with_cpu("100m", "200m")).await?;
+    let ready = |database: &Object| database.is("Ready");
+    can_resize(&case).await?;
+    case.scripted("a", "mongo", &with_cpu("150m", "200m")).await?;
+    let cpu = |pod: &Object| pod.text("/spec/containers/0/resources/requests/cpu") == "150m";
+    case.wait(POD, "a", "resized", cpu).await?;
+    resize_is(&case, "a", "Deferred").await?;
+    let deferred = |database: &Object| {
+        let progressing = database.condition("Progressing");
+        ready(database) && progressing.is_some_and(|it| it.status == "True" && it.reason == "ResizeDeferred")
+    };
+    let told = case.wait(DATABASE, "a", "Ready, and told what waits", deferred).await?;
+    ensure!(told.message("Progressing").contains("enough capacity"), "{}", told.message("Progressing"));
+    case.quiet(seconds(2)).await?;
+    ensure!(case.get(POD, "a").await?.uid() == pod.uid(), "what may come right is waited for");
+    // For good: another node may have the room.
+    resize_is(&case, "a", "Infeasible").await?;
+    case.wait(POD, "a", "made anew", |it| it.uid() != pod.uid() && !it.going() && cpu(it)).await?;
+    case.wait(DATABASE, "a", "Ready", ready).await?;
+    let words = async || {
+        let events = case.events("a").await?;
+        Ok(events.iter().any(|it| it.text("/reason") == "Replaced" && it.text("/note").contains("cannot resize")))
+    };
+    case.until("an Event of it", seconds(15), words).await?;
+    case.quiet(seconds(2)).await?;
+    ensure!(deletes(&case, POD)?.len() == 1, "{:?}", deletes(&case, POD)?);
+    // By another strategy it stays.
+    let mut script = with_cpu("150m", "200m");
+    script["strategies"] = json!({"Pod": "OnDelete"});
+    case.scripted("a", "mongo", &script).await?;
+    case.wait(DATABASE, "a", "Ready", ready).await?;
+    let pod = case.get(POD, "a").await?;
+    resize_is(&case, "a", "Infeasible").await?;
+    let told = case.wait(DATABASE, "a", "told", |database| database.is_not("Ready", "OnDelete")).await?;
+    ensure!(told.message("Ready").contains("enough capacity"), "{}", told.message("Ready"));
+    case.quiet(seconds(2)).await?;
+    ensure!(case.get(POD, "a").await?.uid() == pod.uid());
+    Ok(())
+}

@@ -302,3 +302,61 @@ pub(crate) async fn a_secret_of_the_users_own_opens_server_and_job(case: Case) -
     ensure!(pods == [case.get(POD, "a").await?.uid(), case.get(POD, "b").await?.uid()], "a Pod was made again");
     Ok(())
 }
+
+/// As a kubelet writes it: how often the server was started again, of which image, and how it is.
+async fn server_is(case: &Case, restarts: u32, image: &str, state: Value) -> Outcome {
+    let ready = state.get("running").is_some();
+    let condition =
+        json!({"type": "Ready", "status": if ready { "True" } else { "False" }, "reason": "ContainersNotReady"});
+    let container = json!({"name": "mongo", "image": image, "imageID": "", "restartCount": restarts, "ready": ready, "state": state});
+    let status = json!({"status": {"phase": "Running", "conditions": [condition], "containerStatuses": [container]}});
+    case.patch(POD, "a/status", &status).await.map(drop)
+}
+
+/// A tag that is misspelt in the registry, say: no server of the new version has ever been started.
+pub(crate) async fn a_step_whose_image_cannot_be_pulled_is_taken_back(case: Case) -> Outcome {
+    let _host = case.host().start().await?;
+    case.pods_by_hand().await?;
+    volume(&case, "a", "by-hand").await?;
+    let storage = json!({"size": "1Gi", "storageClassName": "by-hand"});
+    case.apply(&database("a", &json!({"type": "mongo", "storage": storage}))).await?;
+    let pod = case.wait(POD, "a", "there", |_| true).await?;
+    let running = || json!({"running": {"startedAt": null}});
+    server_is(&case, 0, "mongo:4.0", running()).await?;
+    case.wait(DATABASE, "a", "Ready", |database| database.is("Ready")).await?;
+    let pulls = json!({"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}});
+    let image =
+        |version: &'static str| move |pod: &Object| pod.text("/spec/containers/0/image") == format!("mongo:{version}");
+    ask_for(&case, "a", "4.2").await?;
+    case.wait(POD, "a", "asked for 4.2", image("4.2")).await?;
+    server_is(&case, 0, "mongo:4.0", pulls.clone()).await?;
+    case.wait(DATABASE, "a", "stuck", |database| database.is_not("Ready", "ImagePullBackOff")).await?;
+    // Back: the old server first, and the record when it is ready.
+    ask_for(&case, "a", "4.0").await?;
+    case.wait(POD, "a", "asked for 4.0", image("4.0")).await?;
+    let back = |database: &Object| database.message("Upgrading").contains("taken back");
+    let database = case.wait(DATABASE, "a", "going back", back).await?;
+    ensure!(database.text("/status/dataVersion") == "4.0-to-4.2", "{database}");
+    server_is(&case, 1, "mongo:4.0", running()).await?;
+    arrives_at(&case, "a", "4.0").await?;
+    case.wait_gone(JOB, "a-fcv-4-2").await?;
+    case.quiet(seconds(2)).await?;
+    ensure!(case.get(POD, "a").await?.uid() == pod.uid());
+
+    // A server of 4.2 has been started: whether it has touched the data only a person can say.
+    ask_for(&case, "a", "4.2").await?;
+    case.wait(POD, "a", "asked for 4.2", image("4.2")).await?;
+    server_is(&case, 2, "mongo:4.2", json!({"waiting": {"reason": "CrashLoopBackOff"}})).await?;
+    case.wait(DATABASE, "a", "crashing", |database| database.is_not("Ready", "CrashLoopBackOff")).await?;
+    let command = format!("kubectl -n {} annotate pvc a-data --overwrite ", case.namespace);
+    is_refused(&case, "a", "4.0", &command).await?;
+    let message = case.get(DATABASE, "a").await?.message("Ready").to_owned();
+    let word = message.split(&command).nth(1).and_then(|rest| rest.split_whitespace().next()).context("no command")?;
+    let annotate = ["-n", &case.namespace, "annotate", "pvc", "a-data", "--overwrite", word];
+    case.cluster.kubectl(&annotate).await?;
+    case.wait(POD, "a", "asked for 4.0", image("4.0")).await?;
+    server_is(&case, 3, "mongo:4.0", running()).await?;
+    arrives_at(&case, "a", "4.0").await?;
+    ensure!(case.get(CLAIM, "a-data").await?.annotation("zalando.org/data-version") == Some("4.0"));
+    Ok(())
+}

@@ -238,6 +238,11 @@ impl Host {
         self.ended(Duration::from_secs(10)).await
     }
 
+    /// By itself, or killed.
+    pub fn has_ended(&mut self) -> anyhow::Result<bool> {
+        Ok(self.child.try_wait()?.is_some())
+    }
+
     /// Waits for its end.
     pub async fn ended(&mut self, patience: Duration) -> anyhow::Result<ExitStatus> {
         let deadline = Instant::now() + patience;

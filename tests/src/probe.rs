@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A *script* says what a render answers: `children` (a list), `raw` (children as text, JSON or not), `strategies`
-//! (`{Pod: OnDelete}`), `none`, `secrets` (`{name, key, templates?, retain?}`), `status`, `conditions`, `notReady`,
+//! (`{Pod: OnDelete}`), `none`, `secrets` (`{name, key, templates?, retain?, after?}`, where `after` names
+//! the Secret whose revision must be known first), `status`, `conditions`, `notReady`,
 //! `lookAgainAfter`, `fail` (`{class: invalid | not-yet | internal,
 //! reason, message, fields, allowed, remedy, retryAfter}`), `failUntil` (`fail` only until then, seconds since
 //! 1970), `log`, `act` (`trap`, `loop`, `allocate`). In its texts

@@ -8,6 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::BodyExt;
+use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio::time::Instant;
 use tower::ServiceExt;
@@ -34,6 +36,8 @@ struct Shared {
     default_namespace: String,
     requests: RestMetrics,
     fence: Fence,
+    /// What the server last said that its time was, and when.
+    date: Mutex<Option<(Instant, HeaderValue)>>,
 }
 
 // === Connecting ===
@@ -64,6 +68,7 @@ impl Api {
             default_namespace: default_namespace.to_owned(),
             requests: metrics.rest(host),
             fence,
+            date: Mutex::default(),
         };
         Self { transport, shared: Arc::new(shared) }
     }
@@ -79,6 +84,12 @@ impl Api {
 
     pub fn server(&self) -> &str {
         &self.shared.server
+    }
+
+    /// The API server's wall clock, to the second, by its last answer; `None` where it does not say.
+    pub fn server_time(&self) -> Option<Timestamp> {
+        let (heard, date) = self.shared.date.lock().clone()?;
+        http_date(date.to_str().ok()?)?.checked_add(heard.elapsed()).ok()
     }
 
     pub(super) fn call_limit(&self) -> Duration {
@@ -171,6 +182,9 @@ impl Api {
             .body(RequestBody::new(body, fence.cloned()))
             .map_err(|error| ApiErrorKind::Connect(format!("no request can be made of it: {error}")))?;
         let answer = self.transport.clone().oneshot(request).await;
+        if let Some(date) = answer.as_ref().ok().and_then(|answer| answer.headers().get(header::DATE)) {
+            *self.shared.date.lock() = Some((Instant::now(), date.clone()));
+        }
         self.shared.requests.answered(name, answer.as_ref().ok().map(|answer| answer.status().as_u16()));
         answer.map_err(|error| {
             let words = in_words(&*error);
@@ -250,6 +264,11 @@ pub(super) fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ApiErr
     serde_json::from_slice(body).map_err(|error| ApiErrorKind::Decode(error.to_string()))
 }
 
+/// IMF-fixdate, as RFC 9110 has it.
+fn http_date(text: &str) -> Option<Timestamp> {
+    Some(jiff::fmt::rfc2822::parse(text).ok()?.timestamp())
+}
+
 pub(super) fn parameter(uri: &mut String, name: &str, value: &str) {
     if value.is_empty() {
         return;
@@ -260,4 +279,16 @@ pub(super) fn parameter(uri: &mut String, name: &str, value: &str) {
     uri.push_str(name);
     uri.push('=');
     escape(uri, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::http_date;
+
+    #[test]
+    fn the_servers_time_is_read() {
+        let date = http_date("Tue, 01 Dec 2026 09:16:51 GMT").unwrap();
+        assert_eq!(date.to_string(), "2026-12-01T09:16:51Z");
+        assert_eq!(http_date("yesterday"), None);
+    }
 }

@@ -19,14 +19,15 @@ use serde_json::{Map, Value};
 
 use self::change::{Standing, attempted};
 use self::create::{create, is_ours, still_stands};
-use self::error::title;
 pub(crate) use self::error::{ApplyError, ApplyErrors};
+use self::error::{fought, title};
 use self::replace::replace;
 use self::send::Done;
 pub(crate) use self::send::stands_as_rendered;
 use super::children::Child;
 use super::failed::{Cause, Ended};
 use super::fields;
+use super::fight::WHOLE;
 use super::gather::owned_fields_hash;
 use super::host::Host;
 use super::memory::SettledChild;
@@ -188,13 +189,15 @@ async fn apply_one(
             wanted: wanted.to_owned(),
         });
     }
-    let done = if stands_as_rendered(&known, child) {
-        (Done::Unchanged, known)
-    } else {
-        Standing { host, key, parent, child, known: &known }.change(tries).await?
+    let standing = Standing { host, key, parent, child, known: &known };
+    let done = match (stands_as_rendered(&known, child), known.infeasible.as_deref()) {
+        (true, None) => (Done::Unchanged, known),
+        // Taken by the server, and in vain.
+        (true, Some(what)) => return Err(standing.cannot(format!("its node cannot resize it: {what}"), tries).await),
+        (false, _) => standing.change(tries).await?,
     };
     match tries.fights.still(child.id(), clock::instant()) {
-        Some(said) => Err(ApplyError::Fight { child: title(child), said }),
+        Some(said) => Err(fought(child, said)),
         None => Ok(done),
     }
 }
@@ -209,7 +212,12 @@ async fn make(
 ) -> Result<(Done, Arc<Child>), ApplyError> {
     let (id, attempted) = (child.id(), attempted(child, None));
     if let Some(said) = tries.fights.still(id, clock::instant()) {
-        return Err(ApplyError::Fight { child: title(child), said });
+        return Err(fought(child, said));
+    }
+    let stood = tries.has_gone(id) || parent.recorded().contains(&child.named());
+    let taken = stood && !tries.is_replacing(id);
+    if taken && let Some(said) = tries.fights.gone(id, clock::instant()) {
+        return Err(fought(child, said));
     }
     if let Some(Lesson::Refused(refusal)) = tries.lesson(id, &attempted) {
         return Err(ApplyError::Refused(refusal.clone()));
@@ -222,9 +230,15 @@ async fn make(
         Ok((Done::Changed, record)) => {
             let label = format!("/metadata/labels/{}", fields::escape(names::INSTANCE_LABEL));
             match tries.fights.taken(id, &label, clock::instant()) {
-                Some(said) => Err(ApplyError::Fight { child: title(child), said }),
+                Some(said) => Err(fought(child, said)),
                 None => Ok((Done::Changed, record)),
             }
+        }
+        Ok((Done::Made, record)) => {
+            if taken {
+                tries.fights.taken(id, WHOLE, clock::instant());
+            }
+            Ok((Done::Made, record))
         }
         Err(ApplyError::Refused(refusal)) if refusal.retry() == Retry::Permanent => {
             tries.learn(id, attempted, Lesson::Refused(refusal.clone()));

@@ -37,6 +37,8 @@ pub(crate) struct Child {
     pub unready: Unready,
     /// It will never run again by itself.
     pub ended: Option<Box<Ended>>,
+    /// Its node will never give it the resources that it asks for; the kubelet's words.
+    pub infeasible: Option<Box<str>>,
     /// Of what holds data or is kept; most children have none.
     pub held: Option<Box<Held>>,
 }
@@ -195,6 +197,7 @@ impl Child {
             observed,
             unready,
             ended,
+            infeasible,
             held,
         } = self;
         *id == other.id
@@ -207,6 +210,7 @@ impl Child {
             && *observed == other.observed
             && *unready == other.unready
             && *ended == other.ended
+            && *infeasible == other.infeasible
             && *held == other.held
     }
 }
@@ -267,6 +271,7 @@ mod tests {
             observed: "{}".into(),
             unready: None,
             ended: None,
+            infeasible: None,
             held: None,
         }
     }

@@ -8,7 +8,7 @@ use super::memory::{Memory, News, Stop};
 use super::outcome::Outcome;
 use super::parents::{Named, Parent};
 use super::retry::Retry;
-use super::{apply, dispatch, gather, kept, own, refusal, render, secrets, status};
+use super::{apply, dispatch, finalizer, gather, kept, own, refusal, render, secrets, status};
 use crate::check::Violation;
 use crate::clock::{self, Instant};
 use crate::limits::STALE_CHILD_GRACE;
@@ -40,7 +40,7 @@ pub(crate) enum WalkError {
     Prune(#[from] refusal::Refusal),
     /// Of the parent itself: our finalizer could not be put on or taken off.
     #[error("{0}")]
-    Finalizer(refusal::Refusal),
+    Finalizer(finalizer::HoldError),
     /// Any of the others, in the walk of an object that is going.
     #[error("{0}; to let it go as it is, annotate it {force}=true", force = names::FORCE_FINALIZE_ANNOTATION)]
     Finalize(Box<WalkError>),
@@ -60,6 +60,7 @@ pub(crate) fn stop(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Ou
     memory.attempts = if same { memory.attempts.saturating_add(1) } else { 0 };
     memory.failing = Some(stop.reason.clone());
     memory.settled = None;
+    memory.secrets_again = error.secrets_again(memory.attempts);
     if error.is_quiet(memory) {
         return stop;
     }
@@ -134,7 +135,8 @@ impl WalkError {
             Self::Own(error) => error.reason().to_owned(),
             Self::Kept(error) => error.reason().to_owned(),
             Self::Apply { errors } => errors.reason(is_patient(memory)).to_owned(),
-            Self::Prune(error) | Self::Finalizer(error) => error.reason().to_owned(),
+            Self::Prune(error) => error.reason().to_owned(),
+            Self::Finalizer(error) => error.reason().to_owned(),
             Self::Finalize(error) => error.reason(memory),
         }
     }
@@ -150,7 +152,8 @@ impl WalkError {
             Self::Kept(error) => error.retry(),
             Self::Own(_) => Retry::Blocked,
             Self::Apply { errors } => errors.retry(),
-            Self::Prune(error) | Self::Finalizer(error) => error.retry(),
+            Self::Prune(error) => error.retry(),
+            Self::Finalizer(error) => error.retry(),
             Self::Finalize(error) => error.retry(),
         }
     }
@@ -184,12 +187,22 @@ impl WalkError {
         }
     }
 
+    /// Not before then are Secrets read for the same once more.
+    fn secrets_again(&self, attempt: u32) -> Option<Instant> {
+        match self {
+            Self::Secrets(error) => Some(clock::instant() + error.retry().least(attempt)?),
+            Self::Finalize(error) => error.secrets_again(attempt),
+            _ => None,
+        }
+    }
+
     /// What the server said, where a call ended the walk.
     fn refusal(&self) -> Option<&refusal::Refusal> {
         match self {
             Self::Secrets(error) => error.refusal(),
             Self::Apply { errors } => errors.refusal(),
-            Self::Prune(refusal) | Self::Finalizer(refusal) => Some(refusal),
+            Self::Prune(refusal) => Some(refusal),
+            Self::Finalizer(error) => error.refusal(),
             Self::Finalize(error) => error.refusal(),
             _ => None,
         }
@@ -208,6 +221,7 @@ impl WalkError {
     fn again(&self) -> Option<Instant> {
         match self {
             Self::Apply { errors } => errors.again(),
+            Self::Finalizer(error) => error.again(),
             Self::Finalize(error) => error.again(),
             _ => None,
         }

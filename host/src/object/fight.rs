@@ -1,6 +1,7 @@
-//! Two writers that take the same field from each other. What a person edits is
-//! put back at once; what is taken again and again is put back ever more rarely,
-//! and said, until the other has stopped.
+//! Two writers that take the same thing from each other: a field of a child, the
+//! child itself, the status, a finalizer. What a person does is put right at
+//! once; what is taken again and again is put back ever more rarely, and said,
+//! until the other has stopped.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,25 +10,24 @@ use super::children::ChildId;
 use crate::clock::Instant;
 use crate::limits::{FIGHT_BACKOFF, FIGHT_FORGOTTEN, FIGHT_PATIENCE};
 
+/// The path of a child that is deleted as a whole.
+pub(crate) const WHOLE: &str = "";
+
 #[derive(Default)]
 pub(crate) struct Fights {
     /// By child and the JSON pointer of the field.
     fights: HashMap<(ChildId, String), Fight>,
 }
 
-struct Fight {
-    /// How often the field was put back.
+/// About one thing.
+#[derive(Default)]
+pub(crate) struct Fight {
+    /// How often it was put back, and the last time when.
     repairs: u32,
-    last: Instant,
+    last: Option<Instant>,
     /// Whose it is when it is not ours, once that was looked up.
     manager: Option<String>,
     said: bool,
-}
-
-impl Fight {
-    fn new(now: Instant) -> Self {
-        Self { repairs: 0, last: now, manager: None, said: false }
-    }
 }
 
 /// A fight that is to be said.
@@ -36,25 +36,28 @@ pub(crate) struct Said {
     pub path: String,
     /// `None` where it has not been looked up.
     pub manager: Option<String>,
-    /// Not before then is the field put back again, or the fight over.
+    /// Not before then is it put back again, or the fight over.
     pub until: Instant,
 }
 
 impl Fights {
     /// A field of ours was taken. `None`: it is to be put back now.
     pub(crate) fn taken(&mut self, id: &ChildId, path: &str, now: Instant) -> Option<Said> {
-        let key = (id.clone(), path.to_owned());
-        let fight = self.fights.entry(key).or_insert_with(|| Fight::new(now));
-        if now.saturating_duration_since(fight.last) >= FIGHT_FORGOTTEN {
-            *fight = Fight::new(now);
-        }
-        if let Some(until) = fight.until().filter(|until| now < *until) {
-            fight.said = true;
-            return Some(fight.words(path, until));
-        }
-        fight.repairs = fight.repairs.saturating_add(1);
-        fight.last = now;
-        None
+        let fight = self.fights.entry((id.clone(), path.to_owned())).or_default();
+        let until = fight.taken(now)?;
+        Some(fight.words(path, until))
+    }
+
+    /// The same of a child that has gone; that it was made anew is counted by `taken`, once it was.
+    pub(crate) fn gone(&mut self, id: &ChildId, now: Instant) -> Option<Said> {
+        let fight = self.fights.get_mut(&(id.clone(), WHOLE.to_owned()))?;
+        let until = fight.held(now)?;
+        Some(fight.words(WHOLE, until))
+    }
+
+    /// Whether it was made anew before.
+    pub(crate) fn has_gone(&self, id: &ChildId) -> bool {
+        self.fights.contains_key(&(id.clone(), WHOLE.to_owned()))
     }
 
     /// The child stands as rendered, but for how long?
@@ -67,8 +70,7 @@ impl Fights {
 
     /// Whether the next repair is one too many to be done without a word.
     pub(crate) fn wants_manager(&self, id: &ChildId, path: &str) -> bool {
-        let fight = self.fights.get(&(id.clone(), path.to_owned()));
-        fight.is_some_and(|fight| fight.repairs >= FIGHT_PATIENCE && fight.manager.is_none())
+        self.fights.get(&(id.clone(), path.to_owned())).is_some_and(Fight::wants_manager)
     }
 
     pub(crate) fn is_with(&mut self, id: &ChildId, path: &str, manager: String) {
@@ -84,17 +86,54 @@ impl Fights {
 }
 
 impl Fight {
-    /// When the field may be put back again; `None` while patience lasts.
+    /// It was taken. `None`: it is to be put back now, which counts; else not before then.
+    pub(crate) fn taken(&mut self, now: Instant) -> Option<Instant> {
+        if let Some(until) = self.held(now) {
+            return Some(until);
+        }
+        self.repairs = self.repairs.saturating_add(1);
+        self.last = Some(now);
+        None
+    }
+
+    /// When it may be put back, where that is not now; what was long ago is forgotten.
+    fn held(&mut self, now: Instant) -> Option<Instant> {
+        if self.last.is_some_and(|last| now.saturating_duration_since(last) >= FIGHT_FORGOTTEN) {
+            *self = Self::default();
+        }
+        let until = self.until().filter(|until| now < *until)?;
+        self.said = true;
+        Some(until)
+    }
+
+    pub(crate) fn wants_manager(&self) -> bool {
+        self.repairs >= FIGHT_PATIENCE && self.manager.is_none()
+    }
+
+    pub(crate) fn is_with(&mut self, manager: Option<String>) {
+        self.manager = manager;
+    }
+
+    /// The other writer, as users read it.
+    pub(crate) fn writer(&self) -> String {
+        writer(self.manager.as_deref())
+    }
+
+    /// `None` while patience lasts.
     fn until(&self) -> Option<Instant> {
         let beyond = self.repairs.checked_sub(FIGHT_PATIENCE)?;
         let (first, cap) = FIGHT_BACKOFF;
         let delay: Duration = first.saturating_mul(1 << beyond.min(16)).min(cap);
-        Some(self.last + delay)
+        Some(self.last? + delay)
     }
 
     fn words(&self, path: &str, until: Instant) -> Said {
         Said { path: path.to_owned(), manager: self.manager.clone(), until }
     }
+}
+
+pub(crate) fn writer(manager: Option<&str>) -> String {
+    manager.map_or_else(|| "another writer".to_owned(), |manager| format!("the field manager {manager}"))
 }
 
 #[cfg(test)]
@@ -141,5 +180,25 @@ mod tests {
             assert_eq!(fights.taken(&child, "/x", later), None, "it has");
         }
         assert!(fights.taken(&child, "/x", later).is_some());
+    }
+
+    #[test]
+    fn a_child_that_others_delete_for_ever_is_made_ever_more_rarely() {
+        let (mut fights, child, mut now) = (Fights::default(), id("a"), clock::instant());
+        for _ in 0..FIGHT_PATIENCE {
+            assert_eq!(fights.gone(&child, now), None, "a person's delete is repaired at once");
+            assert_eq!((fights.taken(&child, WHOLE, now), fights.still(&child, now)), (None, None));
+        }
+        let (first, cap) = FIGHT_BACKOFF;
+        for delay in [first, first * 2, first * 4] {
+            let said = fights.gone(&child, now).unwrap();
+            assert_eq!((said.until - now, said.path.as_str()), (delay.min(cap), WHOLE));
+            assert_eq!(fights.gone(&child, now), Some(said.clone()), "asking does not count");
+            now = said.until;
+            assert_eq!(fights.gone(&child, now), None);
+            assert_eq!(fights.taken(&child, WHOLE, now), None, "made anew");
+        }
+        assert_eq!(fights.gone(&child, now + FIGHT_FORGOTTEN), None);
+        assert_eq!(fights.gone(&id("b"), now), None, "another child");
     }
 }

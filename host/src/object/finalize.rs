@@ -26,7 +26,7 @@ use super::queue::Lane;
 use super::{again, answer, apply, dispatch, finalizer, gather, news, own, prune, report, secrets};
 use crate::check::{self, CheckedChildren, CheckedFinalization};
 use crate::clock::{self, Instant};
-use crate::limits::PASSING_BACKOFF;
+use crate::limits::{PASSING_BACKOFF, SECRET_ROUNDS};
 use crate::names;
 use crate::plugin::document::{FinalizeRule, OnTimeout};
 
@@ -44,6 +44,8 @@ enum Step {
     },
     /// As before.
     Unchanged,
+    /// As before, until it has been tried once more.
+    Later(Duration),
 }
 
 pub(crate) async fn finalize(
@@ -61,7 +63,7 @@ pub(crate) async fn finalize(
     // Known as soon as the plugin is.
     let mut rule = None;
     let result = attempt(host, key, parent, memory, &mut rule).await;
-    let due = rule.and_then(|rule| Some((rule, deadline(parent, rule)?)));
+    let due = rule.and_then(|rule| Some((rule, deadline(host, parent, memory, rule)?)));
     if let Some((_, at)) = due.filter(|(_, at)| *at > clock::instant()) {
         host.queue.add_at(key.clone(), Lane::Walk, at);
     }
@@ -76,6 +78,7 @@ pub(crate) async fn finalize(
             if wrote { Next::Again } else { Next::Settled(again::next(memory, resync)) }
         }
         Ok(Step::Unchanged) => Next::Settled(again::next(memory, resync)),
+        Ok(Step::Later(wait)) => Next::Later(wait),
         Err(WalkError::Busy { again, .. }) => Next::Later(again),
         Err(error) => {
             let stopped = stop(parent, memory, outcome, &WalkError::Finalize(Box::new(error)));
@@ -130,14 +133,21 @@ async fn attempt(
     if !once && (refused || gathered.is_settled(memory.settled.as_ref())) {
         return Ok(Step::Unchanged);
     }
+    if let Some(wait) = secrets::wait(parent, &gathered.children, memory, once) {
+        return Ok(Step::Later(wait));
+    }
     let asked = answer::finalization(host, &plugin, parent, &gathered).await;
     let mut parts = asked.inspect_err(|error| memory.refuse(error, &gathered))?;
-    if parts.waiting.is_some() {
-        secrets::keep(host, key, parent, &plugin, &gathered.user_secrets, &parts.secrets, memory).await?;
-        if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {
-            gathered = gather::gather(host, &plugin, parent, memory)?;
-            parts = answer::finalization(host, &plugin, parent, &gathered).await?;
+    for round in 0.. {
+        if parts.waiting.is_none() {
+            break;
         }
+        secrets::keep(host, key, parent, &plugin, &gathered.user_secrets, &parts.secrets, memory).await?;
+        if round == SECRET_ROUNDS || gathered.has_seen(&memory.secrets) {
+            break;
+        }
+        gathered = gather::gather(host, &plugin, parent, memory)?;
+        parts = answer::finalization(host, &plugin, parent, &gathered).await?;
     }
     memory.refused = None;
     let CheckedFinalization { children, secrets, waiting, look_again_after } = parts;
@@ -159,6 +169,7 @@ async fn attempt(
     let loose = |child: &Owned| host.children.get(child.id()).is_some_and(|known| is_loose(&known));
     let (loose, mut owned): (Vec<Owned>, Vec<Owned>) = owned.into_iter().partition(loose);
     let secrets = credentials.into_iter().map(secrets::named).collect();
+    memory.note_gone(|id| host.children.get(id).is_some());
     let attempt = apply::apply(host, key, parent, &owned, secrets, apply::Said::default(), &mut memory.tries).await;
     memory.report.news.extend(news::replaced(&mut memory.tries));
     let wrote = !attempt.made.is_empty() || attempt.changed;
@@ -185,7 +196,7 @@ async fn release(
     outcome: &mut Option<Outcome>,
     (warning, reason, note): (bool, &str, String),
 ) -> Next {
-    if let Err(refusal) = finalizer::take_off(host, key, parent).await {
+    if let Err(refusal) = finalizer::take_off(host, key, parent, &mut memory.hold).await {
         return Next::Stopped(stop(parent, memory, outcome, &WalkError::Finalizer(refusal)));
     }
     let (reason, action) = (reason.to_owned(), "Finalize");
@@ -195,12 +206,17 @@ async fn release(
     Next::Rest
 }
 
-/// By the steady clock; measured from the API server's time of the delete, so that it outlives a host.
-fn deadline(parent: &Parent, rule: FinalizeRule) -> Option<Instant> {
-    let passed = clock::now().duration_since(parent.deleted_at?);
-    let passed = Duration::try_from(passed).unwrap_or_default();
+/// By the steady clock, from when this host first saw it going. How long it had been by then, perhaps under another host,
+/// the API server's two times tell, its own and that of the delete: this machine's clock may be wrong, and an object that
+/// is let go too soon cannot be brought back.
+fn deadline(host: &Host, parent: &Parent, memory: &mut Memory, rule: FinalizeRule) -> Option<Instant> {
+    let deleted = parent.deleted_at?;
+    let (since, passed) = *memory.going_since.get_or_insert_with(|| {
+        let passed = host.api.server_time().map(|now| now.duration_since(deleted));
+        (clock::instant(), passed.and_then(|passed| Duration::try_from(passed).ok()).unwrap_or_default())
+    });
     let whole = Duration::from_secs(u64::from(rule.timeout_seconds));
-    Some(clock::instant() + whole.saturating_sub(passed))
+    Some(since + whole.saturating_sub(passed))
 }
 
 /// Says what it waits for, where that is another thing than before.

@@ -1,5 +1,6 @@
 //! The request, from caches only, and whether it is worth a render.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -147,6 +148,11 @@ pub(crate) fn is_anothers(host: &Host, parent: &Parent, uid: &str) -> bool {
 }
 
 impl Gathered {
+    /// Whether the request names these revisions.
+    pub(crate) fn has_seen(&self, secrets: &BTreeMap<String, String>) -> bool {
+        self.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).eq(secrets)
+    }
+
     /// Whether the last complete walk was based on the same, and all that it
     /// made still stands as it left it.
     pub(crate) fn is_settled(&self, settled: Option<&Settled>) -> bool {
@@ -164,10 +170,11 @@ impl Gathered {
     }
 }
 
-/// Of what a walk acts on though the guest does not see it: which fields are ours, and whether the child has ended.
+/// Of what a walk acts on though the guest does not see it: which fields are ours, whether the child has ended, or cannot
+/// be changed.
 pub(crate) fn owned_fields_hash(child: &Child) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (&child.owned_fields, &child.ended).hash(&mut hasher);
+    (&child.owned_fields, &child.ended, &child.infeasible).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::children::{Child, ChildId};
+use super::fight::Fight;
 use super::parents::Named;
 use super::retry::Retry;
 use super::tries::Tries;
@@ -48,6 +50,9 @@ pub(crate) struct Memory {
     pub secrets: BTreeMap<String, String>,
     /// Read them again though they are remembered.
     pub secrets_unread: bool,
+    /// Hash of what the last reading of them was for, and not before when the same is tried again, since it failed.
+    pub secrets_asked: u64,
+    pub secrets_again: Option<Instant>,
     /// Render whether or not anything has changed.
     pub render_once: bool,
     /// When everything is looked at again.
@@ -62,6 +67,10 @@ pub(crate) struct Memory {
     pub stale_since: Option<Instant>,
     /// What was tried with its children.
     pub tries: Tries,
+    /// About our finalizer.
+    pub hold: Fight,
+    /// Of a deleted one: when that was first seen here, and how long it had been going by then.
+    pub going_since: Option<(Instant, Duration)>,
     pub report: Reported,
 }
 
@@ -86,6 +95,14 @@ pub(crate) struct Settled {
     pub left: Vec<Box<str>>,
 }
 
+impl Memory {
+    /// Before children are made: which of them stood when the last walk was complete.
+    pub(crate) fn note_gone(&mut self, is_there: impl Fn(&ChildId) -> bool) {
+        let stood = self.settled.iter().flat_map(|settled| &settled.children);
+        self.tries.gone = stood.filter(|child| !is_there(&child.id)).map(|child| child.id.clone()).collect();
+    }
+}
+
 impl Settled {
     /// Whether the walk has seen this child, in whatever state.
     pub(crate) fn knows(&self, child: &Child) -> bool {
@@ -106,6 +123,9 @@ pub(crate) struct SettledChild {
 pub(crate) struct Reported {
     /// Hashes of the status as it was sent and as the server then had it.
     pub status: Option<(u64, u64)>,
+    /// Hash of what it said, times aside, and who else writes there.
+    pub said: u64,
+    pub fight: Fight,
     /// Hash of reason and note to when it was said by an Event.
     pub events: HashMap<u64, Instant>,
     /// What is still to be said.

@@ -87,6 +87,8 @@ async fn one(host: &Host, parent: &Parent, left: Left, pruned: &mut Pruned) -> R
         Ok(()) => pruned.gone.push(title),
         Err(error) if error.is_not_found() => {}
         Err(error) if error.is_conflict() => pruned.moved = true,
+        // Said, and no reason to leave the rest. No watch tells when the right is given: the resync asks again.
+        Err(error) if error.is_forbidden() => pruned.forbidden.push((named, error.to_string())),
         Err(error) => return Err(Refusal::new(title, error)),
     }
     Ok(())

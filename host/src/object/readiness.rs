@@ -44,6 +44,8 @@ struct Condition {
     status: String,
     reason: String,
     message: String,
+    #[serde(rename = "observedGeneration")]
+    observed_generation: Option<i64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -87,7 +89,7 @@ pub(crate) fn of(group: &str, kind: &str, generation: i64, spec: Option<&str>, s
         {
             None
         }
-        ("", "Pod") => pod(&status),
+        ("", "Pod") => pod(&status, generation),
         ("", "PersistentVolumeClaim") => claim(&status),
         ("apps", "Deployment" | "StatefulSet" | "ReplicaSet") => replicas(&status, kind, generation, wanted()),
         ("", "ReplicationController") => replicas(&status, kind, generation, wanted()),
@@ -97,10 +99,10 @@ pub(crate) fn of(group: &str, kind: &str, generation: i64, spec: Option<&str>, s
     }
 }
 
-fn pod(status: &Status) -> Unready {
+fn pod(status: &Status, generation: i64) -> Unready {
     let condition = |kind: &str| status.conditions.iter().find(|condition| condition.r#type == kind);
     if condition("Ready").is_some_and(|ready| ready.status == "True") {
-        return None;
+        return resized(status, generation);
     }
     if matches!(status.phase.as_str(), "Failed" | "Succeeded") {
         let reason = if status.reason.is_empty() { &status.phase } else { &status.reason };
@@ -121,6 +123,44 @@ fn pod(status: &Status) -> Unready {
         Some(ready) => why(&ready.reason, &[&ready.message, "its containers are not ready"]),
         None => why("Pending", &["it has not been started yet"]),
     }
+}
+
+/// A change of a Pod's resources that its node has not made yet: it runs as it was meanwhile.
+fn resized(status: &Status, generation: i64) -> Unready {
+    let pending = pending(status, generation);
+    let told = match pending.map(|pending| pending.reason.as_str()) {
+        Some(INFEASIBLE) => why("ResizeInfeasible", &["its node can never give it the resources that are asked for"]),
+        Some(_) => why("ResizeDeferred", &["its node cannot give it the resources that are asked for yet"]),
+        None => {
+            let goes_on =
+                status.conditions.iter().find(|it| it.r#type == "PodResizeInProgress" && it.status == "True")?;
+            match goes_on.reason.as_str() {
+                "Error" => why("ResizeError", &[&goes_on.message, "its node could not change its resources"]),
+                _ => why("ResizeInProgress", &[&goes_on.message, "its node changes its resources"]),
+            }
+        }
+    };
+    let said = pending.map(|pending| pending.message.clone()).filter(|said| !said.is_empty());
+    told.map(|why| Why { usable: true, message: said.unwrap_or(why.message), ..why })
+}
+
+/// The kubelet's reason for a resize that it will never make on its node.
+const INFEASIBLE: &str = "Infeasible";
+
+/// Of the resources that are asked for now: a condition may be of an earlier generation.
+fn pending(status: &Status, generation: i64) -> Option<&Condition> {
+    let current = |it: &&Condition| it.observed_generation.is_none_or(|observed| observed >= generation);
+    let pending = |it: &&Condition| it.r#type == "PodResizePending" && it.status == "True";
+    status.conditions.iter().find(pending).filter(current)
+}
+
+/// Of a Pod whose resources cannot be changed where it stands: the kubelet's words.
+pub(crate) fn infeasible(group: &str, kind: &str, generation: i64, status: Option<&str>) -> Option<Box<str>> {
+    // Most Pods are never resized.
+    let status = status.filter(|status| (group, kind) == ("", "Pod") && status.contains("PodResizePending"))?;
+    let status: Status = serde_json::from_str(status).ok()?;
+    let pending = pending(&status, generation).filter(|pending| pending.reason == INFEASIBLE)?;
+    Some(if pending.message.is_empty() { INFEASIBLE } else { pending.message.as_str() }.into())
 }
 
 impl State {
@@ -245,6 +285,34 @@ mod tests {
         ] {
             assert_eq!(reason("", "Pod", &status).as_deref(), expected, "{status}");
         }
+    }
+
+    #[test]
+    fn a_resize_that_waits_is_told_and_one_that_cannot_be_is_known() {
+        let pod = |kind: &str, reason: &str, observed: i64| {
+            json!({"conditions": [{"type": "Ready", "status": "True"},
+                {"type": kind, "status": "True", "reason": reason, "message": "m", "observedGeneration": observed}]})
+        };
+        let said = |status: &Value| {
+            let why = of("", "Pod", 2, None, Some(&status.to_string()));
+            assert!(why.as_ref().is_none_or(|why| why.usable));
+            why.map(|why| (why.reason, why.message))
+        };
+        let told = |reason: &str| Some((reason.to_owned(), "m".to_owned()));
+        let never = |status: &Value| infeasible("", "Pod", 2, Some(&status.to_string()));
+        for (kind, reason, wanted) in [
+            ("PodResizePending", "Deferred", "ResizeDeferred"),
+            ("PodResizePending", "Infeasible", "ResizeInfeasible"),
+            ("PodResizeInProgress", "", "ResizeInProgress"),
+            ("PodResizeInProgress", "Error", "ResizeError"),
+        ] {
+            let status = pod(kind, reason, 2);
+            assert_eq!(said(&status), told(wanted), "{status}");
+            assert_eq!(never(&status).is_some(), reason == "Infeasible", "{status}");
+        }
+        let earlier = pod("PodResizePending", "Infeasible", 1);
+        assert_eq!((said(&earlier), never(&earlier)), (None, None), "of what was asked for before");
+        assert_eq!(infeasible("batch", "Job", 2, Some(&pod("PodResizePending", "Infeasible", 2).to_string())), None);
     }
 
     #[test]

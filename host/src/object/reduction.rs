@@ -99,6 +99,7 @@ impl Reduction {
                 text("status"),
             ),
             ended: failed::ended(&self.group, &self.name, object).map(Box::new),
+            infeasible: readiness::infeasible(&self.group, &self.name, object.generation.unwrap_or(0), text("status")),
             held: self.held(object),
         })
     }

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use crate::limits::{BLOCKED_BACKOFF, PASSING_BACKOFF};
 
+/// A delay is shortened by up to one part in so many.
+const SPREAD: u32 = 4;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retry {
     /// Waits for a change of the object or its plugin.
@@ -19,12 +22,21 @@ pub(crate) enum Retry {
 impl Retry {
     /// The delay before attempt `attempt + 1`; `None` where only a change helps.
     pub(crate) fn delay(self, attempt: u32) -> Option<Duration> {
+        self.whole(attempt).map(|whole| spread(whole, SPREAD))
+    }
+
+    /// What `delay` gives at the least.
+    pub(crate) fn least(self, attempt: u32) -> Option<Duration> {
+        self.whole(attempt).map(|whole| whole - whole / SPREAD)
+    }
+
+    fn whole(self, attempt: u32) -> Option<Duration> {
         let (first, cap) = match self {
             Self::Permanent => return None,
             Self::Blocked => BLOCKED_BACKOFF,
             Self::Passing => PASSING_BACKOFF,
         };
-        Some(spread(first.saturating_mul(1 << attempt.min(16)).min(cap), 4))
+        Some(first.saturating_mul(1 << attempt.min(16)).min(cap))
     }
 
     pub(crate) fn label(self) -> &'static str {
@@ -54,6 +66,7 @@ mod tests {
         for attempt in [5, 6, 40, u32::MAX] {
             let late = Retry::Blocked.delay(attempt).unwrap();
             assert!(late <= BLOCKED_BACKOFF.1 && late >= BLOCKED_BACKOFF.1 * 3 / 4, "{attempt}: {late:?}");
+            assert!(Retry::Blocked.least(attempt).is_some_and(|least| least <= late));
         }
         assert_eq!(Retry::Permanent.delay(3), None);
     }

@@ -14,6 +14,9 @@ mod users;
 mod mend;
 mod told;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 pub(crate) use self::error::SecretError;
 use self::error::refused;
 use self::mend::Mended;
@@ -21,12 +24,14 @@ use self::there::{There, Whose, read};
 pub(crate) use self::there::{resource, revision_of};
 pub(crate) use self::told::{CONDITION, standing};
 use self::told::{condition, first_seen};
+use super::children::Child;
 use super::gather::{self, UserSecret, is_anothers};
 use super::host::Host;
 use super::kept;
 use super::memory::{Memory, News, hash_of};
 use super::parents::{Named, Parent, ParentKey};
 use super::words;
+use crate::clock;
 use crate::names;
 use crate::plugin::Plugin;
 use crate::sandbox::model::GeneratedSecret;
@@ -38,6 +43,16 @@ pub(crate) struct Kept {
     /// Of an earlier object of the same name.
     pub found: Vec<Named>,
     pub adopted: Vec<Named>,
+}
+
+/// How long they are not read again, since that was in vain a moment ago and nothing has changed that could mend it:
+/// neither the object, nor its owner's words, nor what it has. `at_once`: whatever was in vain.
+pub(crate) fn wait(parent: &Parent, children: &[Arc<Child>], memory: &mut Memory, at_once: bool) -> Option<Duration> {
+    let children: Vec<&str> = children.iter().filter(|child| !child.going).map(|child| &*child.uid).collect();
+    let asked = hash_of(&(&parent.guest, &parent.words, children));
+    let same = std::mem::replace(&mut memory.secrets_asked, asked) == asked;
+    let again = memory.secrets_again.filter(|_| same && !at_once)?;
+    Some(again.saturating_duration_since(clock::instant())).filter(|wait| !wait.is_zero())
 }
 
 /// Sees to it that each is there; remembers its revision, and what is to be told.
@@ -72,6 +87,7 @@ pub(crate) async fn keep(
     }
     own_by_users(host, parent, &users, memory).await?;
     memory.secrets_unread = false;
+    memory.secrets_again = None;
     memory.secrets_of = seen;
     tell(parent, memory);
     Ok(kept)

@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::children::Child;
 use super::host::Host;
-use super::memory::{Memory, Stop, hash_of};
+use super::memory::{Memory, News, Stop, hash_of};
 use super::outcome::{Finalizing, Outcome};
 use super::parents::{Named, Parent, ParentKey};
 use super::retry::Retry;
 use super::secrets;
 use crate::clock::{self, Instant};
-use crate::cluster::{ApiError, Resource};
+use crate::cluster::{ApiError, ObjectView, Resource};
 use crate::limits::{CONDITION_MESSAGE_BYTES, STATUS_SETTLE};
 use crate::names;
 use crate::sandbox::model::Condition;
@@ -77,6 +77,10 @@ pub(crate) async fn write(
     if let Some(until) = held(&there, &desired, memory, outcome) {
         return Ok(Written::Held(until));
     }
+    let said = hash_of(&timeless(&desired).to_string());
+    if let Some(until) = fought(host, parent, resource, memory, said).await {
+        return Ok(Written::Held(until));
+    }
     let metadata = json!({"name": parent.id.name, "namespace": parent.id.namespace, "uid": parent.id.uid});
     let body = Body { api_version: &resource.api_version(), kind: &resource.kind, metadata, status: &words };
     let body = serde_json::to_vec(&body).unwrap_or_default();
@@ -91,8 +95,54 @@ pub(crate) async fn write(
     };
     let status = host.wrote_parent(key, &answer)?;
     memory.report.status = Some((sent, status));
+    memory.report.said = said;
     memory.report.held_since = None;
     Ok(Written::Done)
+}
+
+/// Somebody else has written over what we said, and we have nothing new to say: a fight, if it goes on like that. Until
+/// when it is let be. Told by an Event, since a condition is what is fought about.
+async fn fought(host: &Host, parent: &Parent, resource: &Resource, memory: &mut Memory, said: u64) -> Option<Instant> {
+    let rewritten = memory.report.status.is_some_and(|(_, answered)| answered != hash_of(&parent.status));
+    if !rewritten || memory.report.said != said {
+        return None;
+    }
+    let until = memory.report.fight.taken(clock::instant())?;
+    if memory.report.fight.wants_manager() {
+        let manager = status_writer(host, parent, resource).await;
+        memory.report.fight.is_with(manager);
+    }
+    memory.report.news.push(News {
+        warning: true,
+        reason: "FieldConflict".to_owned(),
+        action: "Status",
+        note: format!(
+            "status: {} rewrites it again and again; it is put back ever more rarely",
+            memory.report.fight.writer()
+        ),
+        occurrence: parent.generation.to_string(),
+    });
+    Some(until)
+}
+
+/// Who wrote to the status last, but us.
+async fn status_writer(host: &Host, parent: &Parent, resource: &Resource) -> Option<String> {
+    let answer = host.api.get(resource, Some(&parent.id.namespace), &parent.id.name).await.ok()?;
+    let there = ObjectView::from_slice(&answer).ok()?;
+    let managed = there.managed_fields().ok()?;
+    let others = managed.iter().filter(|entry| entry.manager != names::FIELD_MANAGER && entry.subresource == "status");
+    Some(others.max_by(|one, other| one.time.cmp(&other.time))?.manager.clone().into_owned())
+}
+
+/// A status without the times of its conditions.
+fn timeless(status: &Map<String, Value>) -> Value {
+    let mut status = status.clone();
+    for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(condition) = condition.as_object_mut() {
+            condition.remove("lastTransitionTime");
+        }
+    }
+    status.into()
 }
 
 /// Whether what should stand there does, word for word. `other_words`: than were

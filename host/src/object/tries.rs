@@ -21,6 +21,8 @@ pub(crate) struct Tries {
     refused: HashMap<ChildId, (Attempted, Lesson)>,
     replaced: HashMap<ChildId, Replaced>,
     pub fights: Fights,
+    /// What the last complete walk left and is not there any more.
+    pub gone: Vec<ChildId>,
     /// Deleted to be made anew and not yet said: the child, and why.
     pub news: Vec<(String, Why)>,
 }
@@ -119,6 +121,16 @@ impl Tries {
         self.replaced.get(&known.id).filter(|one| one.uid == known.uid)?.deleted.as_ref()
     }
 
+    /// It is we who have taken it away, to make it anew.
+    pub(crate) fn is_replacing(&self, id: &ChildId) -> bool {
+        self.replaced.get(id).is_some_and(|one| one.deleted.is_some())
+    }
+
+    /// It stood before, as far as this process knows.
+    pub(crate) fn has_gone(&self, id: &ChildId) -> bool {
+        self.gone.contains(id) || self.fights.has_gone(id)
+    }
+
     /// It has been made anew. Whether it was we who had taken it away.
     pub(crate) fn made(&mut self, id: &ChildId) -> bool {
         self.replaced.get_mut(id).is_some_and(|one| one.deleted.take().is_some())
@@ -158,6 +170,7 @@ mod tests {
             observed: "{}".into(),
             unready: None,
             ended: None,
+            infeasible: None,
             held: None,
         }
     }

@@ -8,7 +8,7 @@ use super::outcome::{Next, Outcome};
 use super::parents::{Parent, ParentKey};
 use super::{again, answer, dispatch, finalize, finalizer, gather, kept, news, own, pause, prune, secrets};
 use crate::check::{self, CheckedChildren, CheckedParts};
-use crate::limits::PASSING_BACKOFF;
+use crate::limits::{PASSING_BACKOFF, SECRET_ROUNDS};
 
 /// Children and what goes before them. Everything that users read is left in `memory`.
 pub(crate) async fn walk(
@@ -49,7 +49,7 @@ async fn steps(
         Err(error) => {
             host.census.count(&mut memory.plugin, None);
             if error.is_nobodys(&registry) {
-                finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
+                finalizer::take_off(host, key, parent, &mut memory.hold).await.map_err(WalkError::Finalizer)?;
             }
             return Err(error.into());
         }
@@ -68,18 +68,24 @@ async fn steps(
     if !once && memory.refused == Some(gathered.fingerprint) {
         return Ok(Next::Rest);
     }
+    if let Some(wait) = secrets::wait(parent, &gathered.children, memory, once) {
+        return Ok(Next::Later(wait));
+    }
     let mut parts = answer::rendering(host, &plugin, parent, &gathered)
         .await
         .inspect_err(|error| memory.refuse(error, &gathered))?;
     kept::compatible(host, parent, &plugin.name, &parts.children)?;
     if finalizes {
-        finalizer::put_on(host, key, parent).await.map_err(WalkError::Finalizer)?;
+        finalizer::put_on(host, key, parent, &mut memory.hold).await.map_err(WalkError::Finalizer)?;
     }
-    let kept = secrets::keep(host, key, parent, &plugin, &gathered.user_secrets, &parts.secrets, memory).await?;
-    memory.made.extend(kept.made);
-    memory.report.news.extend(news::taken(&kept.found, &kept.adopted));
-    if gathered.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).ne(&memory.secrets) {
-        // The plugin has not seen these revisions yet, and may put them into a Pod.
+    for round in 0.. {
+        let kept = secrets::keep(host, key, parent, &plugin, &gathered.user_secrets, &parts.secrets, memory).await?;
+        memory.made.extend(kept.made);
+        memory.report.news.extend(news::taken(&kept.found, &kept.adopted));
+        if round == SECRET_ROUNDS || gathered.has_seen(&memory.secrets) {
+            break;
+        }
+        // The plugin has not seen these revisions yet, and may put them into a Pod, or want one more Secret.
         gathered = gather::gather(host, &plugin, parent, memory)?;
         parts = answer::rendering(host, &plugin, parent, &gathered).await?;
         kept::compatible(host, parent, &plugin.name, &parts.children)?;
@@ -91,7 +97,7 @@ async fn steps(
     let credentials: Vec<&str> = secrets.iter().map(|secret| secret.name.as_str()).collect();
     let CheckedChildren::Exactly(children) = children else {
         if !finalizes {
-            finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
+            finalizer::take_off(host, key, parent, &mut memory.hold).await.map_err(WalkError::Finalizer)?;
         }
         *outcome = Some(Outcome::Applied(Applied::kept(parent, said)));
         memory.settled = None;
@@ -99,6 +105,7 @@ async fn steps(
     };
     let owned = own::all(host, children, parent, &plugin, &credentials)?;
     let secrets = credentials.into_iter().map(secrets::named).collect();
+    memory.note_gone(|id| host.children.get(id).is_some());
     let attempt = apply::apply(host, key, parent, &owned, secrets, said, &mut memory.tries).await;
     memory.report.news.extend(news::replaced(&mut memory.tries));
     memory.report.news.extend(news::taken(&attempt.found, &attempt.adopted));
@@ -113,7 +120,7 @@ async fn steps(
     memory.secrets_standing = applied.children().iter().filter(|child| secrets::is_secret(child)).cloned().collect();
     if !finalizes {
         // Of an earlier plugin, or an earlier version of this one: after what its users wait for.
-        finalizer::take_off(host, key, parent).await.map_err(WalkError::Finalizer)?;
+        finalizer::take_off(host, key, parent, &mut memory.hold).await.map_err(WalkError::Finalizer)?;
     }
     memory.stale_since = None;
     let left = own::left(host, parent, &owned);

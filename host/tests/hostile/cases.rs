@@ -1,15 +1,37 @@
 //! The table of hostile components: what each does, and the reason it is stopped for.
+//! Read by the end-to-end tests too, where a whole host serves all of them at once.
 
-use keelson::limits::PluginLimits;
-
-use crate::guest::{Children, Guest, MEMORY, Result, ZEROS, encode};
-use crate::world;
+use super::guest::{Children, Guest, MEMORY, Result, ZEROS, encode};
 
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) limits: PluginLimits,
+    pub(crate) limits: Limits,
     pub(crate) stopped: Stopped,
+}
+
+/// Of a call; what is not here has its default.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) memory_mib: u32,
+    pub(crate) fuel: u64,
+    pub(crate) wall_milliseconds: u32,
+}
+
+impl Case {
+    /// The name as a Database and a plugin may have it, and the type of Database that it serves.
+    pub(crate) fn slug(&self) -> String {
+        slug(self.name)
+    }
+}
+
+fn slug(name: &str) -> String {
+    let words: Vec<String> = name
+        .split(|letter: char| !letter.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    format!("x-{}", words.join("-"))
 }
 
 /// Where, with which reason, and with which words in the message.
@@ -23,16 +45,18 @@ pub(crate) enum Stopped {
 use Stopped::{Describe, Load, Render};
 
 const LOOP: &str = "(loop $l (br $l))";
+/// Of the allocator.
+const LIAR: &str = "realloc that gives what is not there";
 const OPERATOR: &str = "keelson:operator/operator";
 
 /// The defaults, but on a busy machine too it is not the clock that strikes first.
-pub(crate) fn limits() -> PluginLimits {
-    PluginLimits { wall_milliseconds: 60_000, ..PluginLimits::default() }
+pub(crate) fn limits() -> Limits {
+    Limits { memory_mib: 64, fuel: 50_000_000, wall_milliseconds: 60_000 }
 }
 
 /// A guest that differs from the healthy one in this.
 fn guest(name: &'static str, stopped: Stopped, change: impl FnOnce(&mut Guest)) -> Case {
-    let mut guest = Guest::default();
+    let mut guest = Guest::serving(&slug(name));
     change(&mut guest);
     Case { name, bytes: guest.component(), limits: limits(), stopped }
 }
@@ -47,10 +71,7 @@ fn text(name: &'static str, stopped: Stopped, wat: &str) -> Case {
 }
 
 pub(crate) fn all() -> Vec<Case> {
-    [files(), imports_and_exports(), time(), memory(), traps(), output(), world::cases()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [files(), imports_and_exports(), time(), memory(), traps(), output()].into_iter().flatten().collect()
 }
 
 fn files() -> Vec<Case> {
@@ -197,7 +218,7 @@ fn time() -> Vec<Case> {
     ];
     for case in &mut cases {
         if let Render("Timeout", _) | Describe("Timeout", _) = case.stopped {
-            case.limits = PluginLimits { fuel: u64::MAX, wall_milliseconds: 200, ..limits() };
+            case.limits = Limits { fuel: i64::MAX as u64, wall_milliseconds: 200, ..limits() };
         }
     }
     cases
@@ -220,11 +241,11 @@ fn memory() -> Vec<Case> {
             it.render = "(drop (memory.grow $a (i32.const 600))) (drop (memory.grow $b (i32.const 600)))".into();
         }),
         Case {
-            limits: PluginLimits { memory_mib: 5, ..limits() },
+            limits: Limits { memory_mib: 5, ..limits() },
             ..guest("big tables", Describe("OutOfMemory", "5 MiB"), |it| it.fields = "(table 200000 funcref)".repeat(2))
         },
         Case {
-            limits: PluginLimits { memory_mib: 5, ..limits() },
+            limits: Limits { memory_mib: 5, ..limits() },
             ..guest("tables grown", Render("OutOfMemory", "5 MiB"), |it| {
                 it.fields = "(table $t 1 funcref)".into();
                 it.render = "(drop (table.grow $t (ref.null func) (i32.const 200000)))".into();
@@ -357,8 +378,11 @@ fn output() -> Vec<Case> {
             it.returns(&Result { conditions, ..Result::default() });
         }),
         Case {
-            bytes: encode(&Guest::default().module().replace("(local.get $at))\n", "(i32.const -16))\n"), "plugin"),
-            ..guest("realloc that gives what is not there", Render("OutputInvalid", "realloc"), |_| {})
+            bytes: encode(
+                &Guest::serving(&slug(LIAR)).module().replace("(local.get $at))\n", "(i32.const -16))\n"),
+                "plugin",
+            ),
+            ..guest(LIAR, Render("OutputInvalid", "realloc"), |_| {})
         },
     ]
 }

@@ -49,6 +49,13 @@ pub(crate) enum Children {
 impl Default for Guest {
     /// Serves: one Pod.
     fn default() -> Self {
+        Self::serving("wat")
+    }
+}
+
+impl Guest {
+    /// The same for Databases of this type.
+    pub(crate) fn serving(database_type: &str) -> Self {
         let mut guest = Self {
             data: Vec::new(),
             manifest: 0,
@@ -60,8 +67,16 @@ impl Default for Guest {
             fields: String::new(),
         };
         let (name, version) = (guest.text("wat"), guest.text("0.0.1"));
-        guest.manifest =
-            guest.words(&[name.0, name.1, version.0, version.1, 0, 0, 0, 0, 0, 0, /* no schema */ 0, 0, 0, 0]);
+        let one = guest.text("v1");
+        let versions = (guest.words(&[one.0, one.1]), 1);
+        let [group, kind, plural, path, value] =
+            ["zalando.org", "Database", "databases", "/spec/type", database_type].map(|text| guest.text(text));
+        let some = |span: Span| [1, span.0, span.1];
+        let plain = [group, versions, kind, plural].map(|span| [span.0, span.1]).concat();
+        let served = [&plain[..], &some(path), &[value.0, value.1]].concat();
+        let serves = guest.words(&served);
+        guest.manifest = guest
+            .words(&[name.0, name.1, version.0, version.1, serves, 1, 0, 0, 0, 0, /* no schema */ 0, 0, 0, 0]);
         let pod = guest.text(r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"one"}}"#);
         guest.returns_children(&[pod]);
         guest

@@ -1,9 +1,9 @@
 //! Guests of the virtual world: those that it stops, and one that sees all of it.
 
-use keelson::limits::{self, PluginLimits};
+use keelson::limits;
 
 use crate::cases::Stopped::{self, Describe, Load, Render};
-use crate::cases::{Case, limits};
+use crate::cases::{Case, Limits, limits};
 use crate::guest::{self, Guest, ZEROS};
 
 /// A function of WASI that a guest imports: interface, name, and its type in the core module.
@@ -212,7 +212,7 @@ pub(crate) fn cases() -> Vec<Case> {
         },
         world("a terabyte of random numbers", Render("OutOfFuel", ""), &bytes),
         Case {
-            limits: PluginLimits { fuel: u64::MAX, ..limits() },
+            limits: Limits { fuel: u64::MAX, ..limits() },
             ..world("a terabyte of random numbers, paid for", Render("Trap", "where 1048576 are the most"), &bytes)
         },
         world(

@@ -3,13 +3,13 @@
 use crate::plan::{Plan, claim_name};
 use crate::spec::{OnDelete, Service, ServiceType, Spec, Storage};
 use crate::version::Data;
-use crate::{BALANCER, DATA_VERSION, NODE_PORT, Server, pod};
+use crate::{BALANCER, DATA_VERSION, NODE_PORT, SERVER_BEFORE, Server, pod};
 use keelson_sdk::prelude::*;
 
 /// Claim, Pod and Service; `env` is the server's, or null. The claim first, so
 /// that what becomes of the data is recorded before a server touches it.
 pub fn render<P: Plugin<Spec = Spec>>(db: &Request<P>, server: &Server, plan: &Plan, env: &Value) -> Rendering {
-    let claim = db.spec.storage.as_ref().zip(plan.data).map(|(storage, data)| claim(db, server, storage, data));
+    let claim = db.spec.storage.as_ref().zip(plan.data).map(|(storage, data)| claim(db, server, storage, data, plan));
     let made = if claim.is_some() { "Pod, Service and PersistentVolumeClaim" } else { "Pod and Service" };
     let pods = [pod::pod(db, server, plan, env), service(db, server).into()];
     Rendering::of(claim.into_iter().chain(pods))
@@ -40,13 +40,19 @@ fn is_kept<P: Plugin<Spec = Spec>>(db: &Request<P>) -> bool {
     db.spec.storage.as_ref().is_some_and(|storage| storage.on_delete == OnDelete::Retain)
 }
 
-fn claim<P: Plugin<Spec = Spec>>(db: &Request<P>, server: &Server, storage: &Storage, data: Data) -> Child {
+fn claim<P: Plugin<Spec = Spec>>(
+    db: &Request<P>,
+    server: &Server,
+    storage: &Storage,
+    data: Data,
+    plan: &Plan,
+) -> Child {
     let Storage { size, storage_class_name, on_delete: _ } = storage;
     let data = data.to_string();
     let claim = json!({
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": {"name": claim_name(db), "labels": {"app": "db"}, "annotations": {DATA_VERSION: data}},
+        "metadata": {"name": claim_name(db), "labels": {"app": "db"}, "annotations": {DATA_VERSION: data, SERVER_BEFORE: plan.before}},
         "spec": {
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": size}},

@@ -6,6 +6,7 @@
 
 mod spec;
 mod version;
+mod back;
 mod plan;
 mod children;
 mod pod;
@@ -15,7 +16,7 @@ pub use children::{credentials, render, secret_env};
 pub use plan::Plan;
 pub use pod::{as_nobody, no_rights, running, server};
 pub use spec::{Service, ServiceType, Spec, Storage};
-pub use upgrade::{State, upgrading};
+pub use upgrade::{State, taken_back, upgrading};
 pub use version::{Data, Steps};
 
 use keelson_sdk::prelude::*;
@@ -34,6 +35,12 @@ pub struct Server {
 /// data that is not kept as well, and a person can write it.
 pub const DATA_VERSION: &str = "zalando.org/data-version";
 
+/// On the claim during a step: the Pod that ran before, and how often its server had been started again, as
+/// `UID/COUNT`. By it is known whether the new server has ever been started.
+pub const SERVER_BEFORE: &str = "zalando.org/server-before";
+
+const SERVER_BEFORE_POINTER: &str = "/metadata/annotations/zalando.org~1server-before";
+const IMAGE: &str = "/spec/containers/0/image";
 const DATA_VERSION_POINTER: &str = "/metadata/annotations/zalando.org~1data-version";
 const NODE_PORT: &str = "/spec/ports/0/nodePort";
 const BALANCER: &str = "/status/loadBalancer/ingress/0";
@@ -44,9 +51,9 @@ impl Server {
     pub fn manifest(&self, plugin_version: &str) -> Manifest {
         Manifest::new(self.name, plugin_version)
             .serves(Serving::new("zalando.org", "v1", "Database", "databases").only("/spec/type", self.name))
-            .child(POD.observing(&[CONTAINERS]))
+            .child(POD.observing(&[CONTAINERS, IMAGE]))
             .child(SERVICE.observing(&[NODE_PORT, BALANCER]))
-            .child(PERSISTENT_VOLUME_CLAIM.observing(&[DATA_VERSION_POINTER]))
+            .child(PERSISTENT_VOLUME_CLAIM.observing(&[DATA_VERSION_POINTER, SERVER_BEFORE_POINTER]))
             .spec_schema(spec::schema(self))
     }
 }

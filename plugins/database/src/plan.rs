@@ -4,18 +4,23 @@
 //! when that has been seen does the new server start. So a host that ends in
 //! between leaves nothing that a later one would misread.
 
-use crate::spec::Spec;
+use crate::back::{self, Back};
+use crate::spec::{OnDelete, Spec};
 use crate::version::{self, Data};
-use crate::{DATA_VERSION, DATA_VERSION_POINTER, Server};
+use crate::{DATA_VERSION, DATA_VERSION_POINTER, SERVER_BEFORE_POINTER, Server};
 use keelson_sdk::prelude::*;
 
 /// What is to be done about versions now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The server's.
     pub version: &'static str,
     /// To be recorded; none without storage.
     pub data: Option<Data>,
+    /// During a step: the server of before, to be recorded with it.
+    pub before: Option<String>,
+    /// The step is taken back: the server is that of before.
+    pub back: bool,
 }
 
 impl Plan {
@@ -41,16 +46,17 @@ impl Plan {
                 .reason("StorageMissing")
                 .field("/spec/storage")
                 .remedy("set spec.storage to use the data, or delete the claim")),
-                None => Ok(Self { version: fresh, data: None }),
+                None => Ok(Self::to_run(fresh, None)),
             };
         }
         let Some(claim) = claim else {
-            return Ok(Self { version: fresh, data: Some(Data::At(fresh)) });
+            return Ok(Self::to_run(fresh, Some(Data::At(fresh))));
         };
         let data = match recorded(&claim, server)? {
             Data::Between(_, to) if completed(to) => Data::At(to),
             data => data,
         };
+        let before = || claim.get(SERVER_BEFORE_POINTER);
         let refused = |allowed: &[&'static str]| not_allowed(server, &claim, data, wanted.unwrap_or_default(), allowed);
         match (data, wanted) {
             (Data::At(at), Some(wanted)) if wanted != at => {
@@ -58,18 +64,45 @@ impl Plan {
                 if !next.contains(&wanted) {
                     return Err(refused(&[&[at], next].concat()));
                 }
-                Ok(Self { version: at, data: Some(Data::Between(at, wanted)) })
+                let before = back::before(db, server);
+                Ok(Self { before, ..Self::to_run(at, Some(Data::Between(at, wanted))) })
             }
-            (Data::At(at), _) => Ok(Self { version: at, data: Some(data) }),
+            (Data::At(at), _) => Ok(Self::to_run(at, Some(data))),
+            (Data::Between(from, to), Some(wanted)) if wanted == from => {
+                match back::back(db, server, &claim, from, to) {
+                    Back::Open => Ok(Self { before: before(), back: true, ..Self::to_run(from, Some(data)) }),
+                    Back::Done => Ok(Self::to_run(from, Some(Data::At(from)))),
+                    Back::Closed => Err(refused(&[to]).remedy(by_hand(db, &claim, from, to))),
+                }
+            }
             (Data::Between(_, to), Some(wanted)) if wanted != to => Err(refused(&[to])),
-            (Data::Between(_, to), _) => Ok(Self { version: to, data: Some(data) }),
+            (Data::Between(_, to), _) => Ok(Self { before: before(), ..Self::to_run(to, Some(data)) }),
         }
+    }
+
+    fn to_run(version: &'static str, data: Option<Data>) -> Self {
+        Self { version, data, before: None, back: false }
     }
 }
 
 pub(crate) fn claim_name<P: Plugin>(db: &Request<P>) -> String {
     db.name_with("data")
 }
+
+/// What a person can say who knows better.
+fn by_hand<P: Plugin<Spec = Spec>>(db: &Request<P>, claim: &Observed<'_>, from: &str, to: &str) -> String {
+    let kept = db.spec.storage.as_ref().is_some_and(|storage| storage.on_delete == OnDelete::Retain);
+    let record = if kept { HOSTS_RECORD } else { DATA_VERSION };
+    format!(
+        "it cannot be known whether a server of {to} has opened the data; whoever is sure that none has: kubectl -n {} \
+         annotate pvc {} --overwrite {record}={from}",
+        db.namespace(),
+        claim.name
+    )
+}
+
+/// Where the host has its record of what is kept.
+const HOSTS_RECORD: &str = "keelson.dev/retained-data-version";
 
 fn named(server: &Server, wanted: &str) -> Result<&'static str, Failure> {
     version::known(server.steps, wanted).ok_or_else(|| {

@@ -11,6 +11,12 @@ pub enum State {
     NeedsAction(String),
 }
 
+/// A step that is taken back, since its server has never been started.
+pub fn taken_back<P: Plugin>(rendering: Rendering, db: &Request<P>, from: &str, to: &str) -> Rendering {
+    let what = format!("taken back, since no server of {to} was started; until the server of {from} is ready");
+    upgrading(rendering, db, from, to, State::Waits(what)).status("message", format!("going back from {to} to {from}"))
+}
+
 /// Says it in a condition, and in Ready where the Pod itself has nothing to say.
 pub fn upgrading<P: Plugin>(rendering: Rendering, db: &Request<P>, from: &str, to: &str, state: State) -> Rendering {
     let rendering = rendering.status("message", format!("upgrading from {from} to {to}"));

@@ -40,6 +40,9 @@ impl Plugin for Mongo {
         let plan = Plan::of(db, &MONGO, |to| job(to).is_some_and(|job| job.is("Complete")))?;
         let rendering = keelson_database::render(db, &MONGO, &plan, &env(db));
         let Some(Data::Between(from, to)) = plan.data else { return Ok(rendering) };
+        if plan.back {
+            return Ok(keelson_database::taken_back(rendering, db, from, to));
+        }
         let starting = plan.version != to || keelson_database::server(db).is_none();
         let (rendering, state) = match job(to) {
             None if starting => (rendering, State::Waits(format!("until a server of {to} is ready"))),

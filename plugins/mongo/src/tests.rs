@@ -416,3 +416,93 @@ fn the_files_beside_it_fit_the_manifest() {
     assert_granted::<Mongo>(include_str!("../plugin.yaml"));
     assert_permitted::<Mongo>(include_str!("../clusterrole.yaml"));
 }
+
+/// The Pod of before the step, whose spec now asks for one image and whose container is in this state.
+fn stuck(asked: &str, ran: &str, restarts: u64, state: &Value, ready: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a", "uid": "pod-1"},
+        "spec": {"containers": [{"name": "mongo", "image": format!("mirror.example/mongo:{asked}")}]},
+        "status": {
+            "conditions": [{"type": "Ready", "status": ready}],
+            "containerStatuses": [{"name": "mongo", "image": format!("mongo:{ran}"), "restartCount": restarts, "state": state}],
+        },
+    })
+}
+
+/// A claim on its way from 4.0 to 4.2, begun beside this server.
+fn between(before: &str) -> Value {
+    let mut claim = claim();
+    claim["metadata"]["annotations"] = json!({"zalando.org/server-before": before});
+    claim
+}
+
+fn server_before(rendered: &Rendered) -> &Value {
+    &rendered.child(PERSISTENT_VOLUME_CLAIM, "a-data")["metadata"]["annotations"]["zalando.org/server-before"]
+}
+
+#[test]
+fn a_step_whose_server_never_started_is_taken_back() {
+    let running = || json!({"running": {}});
+    let waiting = |reason: &str| json!({"waiting": {"reason": reason}});
+    // The step is recorded with the server that runs then, and keeps it.
+    let rendered =
+        stored("4.2").retained(claim(), "4.0").child(stuck("4.0", "4.0", 3, &running(), "True")).render().unwrap();
+    assert_eq!((recorded(&rendered), server_before(&rendered)), ("4.0-to-4.2", &json!("pod-1/3")));
+    let on = |version: &str, pod: Value| stored(version).retained(between("pod-1/3"), "4.0-to-4.2").child(pod);
+    let rendered = on("4.2", stuck("4.2", "4.0", 3, &waiting("ImagePullBackOff"), "False")).render().unwrap();
+    assert_eq!((recorded(&rendered), image(&rendered)), ("4.0-to-4.2", "mongo:4.2"));
+    assert_eq!(server_before(&rendered), &json!("pod-1/3"));
+
+    // Back: the old image first, the record when its server is ready.
+    for pod in [
+        stuck("4.2", "4.0", 3, &waiting("ImagePullBackOff"), "False"),
+        stuck("4.2", "4.0", 3, &waiting("ErrImagePull"), "False"),
+        stuck("4.0", "4.0", 3, &waiting("ContainerCreating"), "False"),
+        stuck("4.0", "4.0", 4, &running(), "False"),
+    ] {
+        let rendered = on("4.0", pod).render().unwrap();
+        assert_eq!((recorded(&rendered), image(&rendered)), ("4.0-to-4.2", "mongo:4.0"));
+        assert_eq!(server_before(&rendered), &json!("pod-1/3"));
+        assert!(condition(&rendered).1.contains("taken back"), "{:?}", condition(&rendered));
+        assert!(rendered.find(JOB, "a-fcv-4-2").is_none());
+    }
+    let rendered = on("4.0", stuck("4.0", "4.0", 4, &running(), "True")).render().unwrap();
+    assert_eq!((recorded(&rendered), image(&rendered)), ("4.0", "mongo:4.0"));
+    assert!(server_before(&rendered).is_null() && rendered.contract.conditions.is_empty());
+}
+
+#[test]
+fn a_step_whose_server_may_have_started_is_not_taken_back() {
+    let running = || json!({"running": {}});
+    let waiting = |reason: &str| json!({"waiting": {"reason": reason}});
+    let pull = || waiting("ImagePullBackOff");
+    let mut other = stuck("4.2", "4.0", 3, &pull(), "False");
+    other["metadata"]["uid"] = json!("pod-2");
+    for (what, before, pod) in [
+        ("it runs", "pod-1/3", stuck("4.2", "4.2", 4, &running(), "True")),
+        ("it ran, and its image is gone since", "pod-1/3", stuck("4.2", "4.2", 4, &pull(), "False")),
+        ("it crashes", "pod-1/3", stuck("4.2", "4.2", 5, &waiting("CrashLoopBackOff"), "False")),
+        ("it may start in the next moment", "pod-1/3", stuck("4.2", "4.0", 3, &waiting("ContainerCreating"), "False")),
+        ("the old one has not been stopped yet", "pod-1/3", stuck("4.2", "4.0", 3, &running(), "True")),
+        ("it started on the way back", "pod-1/3", stuck("4.0", "4.0", 5, &running(), "True")),
+        ("another Pod", "pod-1/3", other),
+        ("a count that went back", "pod-1/3", stuck("4.2", "4.0", 0, &pull(), "False")),
+        ("no server was seen before", "", stuck("4.2", "4.0", 3, &pull(), "False")),
+        ("an image that tells no version", "pod-1/3", stuck("latest", "4.0", 3, &pull(), "False")),
+    ] {
+        let fixture = stored("4.0").retained(between(before), "4.0-to-4.2").child(pod);
+        let failure = fixture.render().err().unwrap_or_else(|| panic!("{what}: rendered"));
+        assert_eq!(
+            (failure.reason.as_str(), failure.allowed.as_slice()),
+            ("VersionNotAllowed", ["4.2".to_owned()].as_slice())
+        );
+        let remedy = failure.remedy.clone().unwrap_or_default();
+        let command = "kubectl -n default annotate pvc a-data --overwrite keelson.dev/retained-data-version=4.0";
+        assert!(remedy.contains(command), "{what}: {remedy}");
+    }
+    refused(&stored("4.4").retained(between("pod-1/3"), "4.0-to-4.2"), &["4.2"], "4.0 to 4.2");
+    // Nothing is left of the Pod.
+    refused(&stored("4.0").retained(between("pod-1/3"), "4.0-to-4.2"), &["4.2"], "4.0 to 4.2");
+}

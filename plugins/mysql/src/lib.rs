@@ -54,6 +54,7 @@ impl Plugin for MySql {
             }
         };
         Ok(match plan.data {
+            Some(Data::Between(from, to)) if plan.back => keelson_database::taken_back(rendering, db, from, to),
             Some(Data::Between(from, to)) => {
                 let state = State::Waits(format!("until a server of {to} is ready, which upgrades the data"));
                 keelson_database::upgrading(rendering, db, from, to, state)

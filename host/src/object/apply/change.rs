@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::create::look_again;
-use super::error::{ApplyError, title};
+use super::error::{ApplyError, fought, title};
 use super::repair::{put_back, replaced_list};
 use super::replace::{allowed, replace};
 use super::resize::resize;
@@ -102,7 +102,7 @@ impl Standing<'_> {
             tries.fights.is_with(id, path, manager);
         }
         let fight = tries.fights.taken(id, path, clock::instant());
-        fight.map_or(Ok(()), |said| Err(ApplyError::Fight { child: title(child), said }))
+        fight.map_or(Ok(()), |said| Err(fought(child, said)))
     }
 
     /// A refused apply that there may be another way for. `same`: what an apply cannot change is rendered as before.
@@ -148,6 +148,11 @@ impl Standing<'_> {
     async fn learn(&self, lesson: Lesson, tries: &mut Tries) -> ApplyError {
         tries.learn(self.child.id(), attempted(self.child, Some(self.known)), lesson.clone());
         self.follow(lesson, tries).await
+    }
+
+    /// It stands as rendered, and does not become so.
+    pub(crate) async fn cannot(&self, what: String, tries: &mut Tries) -> ApplyError {
+        self.follow(Lesson::Fixed(what), tries).await
     }
 
     /// What is to be done by the strategy.

@@ -2,7 +2,7 @@
 
 use crate::clock::Instant;
 use crate::cluster::ApiError;
-use crate::object::fight::Said;
+use crate::object::fight::{Said, WHOLE, writer};
 use crate::object::kept::KeptError;
 use crate::object::own::Owned;
 use crate::object::parents::Named;
@@ -41,8 +41,10 @@ pub(crate) enum ApplyError {
     /// `at`: its turn comes then; without it, it is going.
     #[error("{child}: {}; {}", why.message, replacement(*at))]
     Replacing { child: String, why: Why, at: Option<Instant> },
-    #[error("{child}: {} takes {} again and again; it is put back ever more rarely", writer(said), said.path)]
+    #[error("{child}: {} takes {} again and again; it is put back ever more rarely", writer(said.manager.as_deref()), said.path)]
     Fight { child: String, said: Said },
+    #[error("{child}: somebody deletes it again and again; it is made anew ever more rarely")]
+    Deleted { child: String, said: Said },
     #[error("the object was deleted meanwhile")]
     ParentGone,
     #[error("{0}")]
@@ -122,7 +124,7 @@ impl ApplyError {
             Self::Going { .. } => 1,
             Self::Stale { .. } | Self::Replacing { .. } | Self::OnDelete { .. } => 2,
             Self::Refused(refusal) if refusal.retry() == Retry::Passing => 3,
-            Self::Fight { .. } => 4,
+            Self::Fight { .. } | Self::Deleted { .. } => 4,
             Self::Refused(_) | Self::Fixed { .. } | Self::StorageShrink { .. } => 5,
             Self::NameConflict { .. } | Self::Kept(_) => 6,
         }
@@ -135,7 +137,7 @@ impl ApplyError {
     fn again(&self) -> Option<Instant> {
         match self {
             Self::Replacing { at, .. } => *at,
-            Self::Fight { said, .. } => Some(said.until),
+            Self::Fight { said, .. } | Self::Deleted { said, .. } => Some(said.until),
             _ => None,
         }
     }
@@ -160,6 +162,7 @@ impl ApplyError {
             Self::Replacing { at: Some(_), .. } => "Replacing",
             Self::Replacing { at: None, .. } => "WaitingForDeletion",
             Self::Fight { .. } => "FieldConflict",
+            Self::Deleted { .. } => "DeletedRepeatedly",
             Self::ParentGone => "ObjectDeleted",
             Self::Going { .. } | Self::Stale { .. } => "WaitingForDeletion",
             Self::NameConflict { .. } => "NameConflict",
@@ -176,7 +179,7 @@ impl ApplyError {
             }
             Self::Kept(error) => error.retry(),
             // At a time of its own.
-            Self::Replacing { at: Some(_), .. } | Self::Fight { .. } => Retry::Permanent,
+            Self::Replacing { at: Some(_), .. } | Self::Fight { .. } | Self::Deleted { .. } => Retry::Permanent,
             Self::Replacing { at: None, .. } => Retry::Blocked,
             Self::Going { .. } | Self::Stale { .. } | Self::NameConflict { .. } => Retry::Blocked,
             Self::Refused(refusal) => refusal.retry(),
@@ -204,6 +207,8 @@ fn replacement(at: Option<Instant>) -> &'static str {
     if at.is_some() { "it is replaced when its turn comes" } else { "it is being deleted, to be made anew" }
 }
 
-fn writer(said: &Said) -> String {
-    said.manager.as_ref().map_or_else(|| "another writer".to_owned(), |manager| format!("the field manager {manager}"))
+/// About a field of it, or about all of it.
+pub(crate) fn fought(child: &Owned, said: Said) -> ApplyError {
+    let child = title(child);
+    if said.path == WHOLE { ApplyError::Deleted { child, said } } else { ApplyError::Fight { child, said } }
 }

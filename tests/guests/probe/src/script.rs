@@ -49,6 +49,8 @@ struct Secret {
     #[serde(default)]
     templates: std::collections::BTreeMap<String, String>,
     retain: Option<Retention>,
+    /// Only once the request tells the revision of that Secret.
+    after: Option<String>,
 }
 
 /// Also `retain` beside a child's own fields.
@@ -146,7 +148,12 @@ impl Script {
         };
         Ok(contract::Rendering {
             children,
-            secrets: self.secrets.into_iter().map(|secret| secret.generated(parent, request)).collect(),
+            secrets: self
+                .secrets
+                .into_iter()
+                .filter(|secret| secret.is_wanted(request))
+                .map(|secret| secret.generated(parent, request))
+                .collect(),
             status,
             conditions: self.conditions.into_iter().map(Into::into).collect(),
             ready,
@@ -202,6 +209,10 @@ fn filled(text: &str, parent: &Value, request: &contract::Request) -> String {
 }
 
 impl Secret {
+    fn is_wanted(&self, request: &contract::Request) -> bool {
+        self.after.as_ref().is_none_or(|after| request.secrets.iter().any(|secret| secret.name == *after))
+    }
+
     fn generated(self, parent: &Value, request: &contract::Request) -> contract::GeneratedSecret {
         let mut name = Value::String(self.name);
         fill(&mut name, parent, request);
