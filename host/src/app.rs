@@ -10,6 +10,7 @@ pub mod run;
 pub mod render;
 pub mod crd;
 pub mod copy;
+pub mod author;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -53,5 +54,9 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
             Ok(Exit::Ok)
         }
         Command::Plugin { command: PluginCommand::Copy(args) } => copy::copy(&args),
+        Command::Plugin { command: PluginCommand::Author(command) } => {
+            logging::start(cli::LogFormat::Text, "warn")?;
+            author::run(command)
+        }
     }
 }

@@ -104,6 +104,12 @@ pub const JSON_DEPTH: usize = 64;
 pub const COMPONENT_BYTES: u64 = 64 * MIB as u64;
 /// Compiling one component. Python takes 11 s on two busy cores.
 pub const COMPILE: Duration = Duration::from_secs(120);
+/// Golden fixtures of one component: each is run twice before it serves.
+pub const FIXTURES: usize = 256;
+/// Bytes of the section that they stand in.
+pub const FIXTURES_BYTES: usize = 4 * MIB;
+/// All of them together; a render of Python takes a few milliseconds.
+pub const FIXTURES_TIME: Duration = Duration::from_secs(30);
 /// Bytes of a Plugin document.
 pub const DOCUMENT_BYTES: u64 = 256 * KIB as u64;
 /// Bytes of a parent that a guest is asked to render; a larger one is `TooLarge`. A spec has no business near etcd's 1.5 MiB.

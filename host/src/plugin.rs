@@ -1,6 +1,6 @@
 //! From a folder of Plugin documents to plugins that serve.
 //!
-//! `source → document → verify → compile → declare → registry`
+//! `source → document → verify → compile → declare → golden → registry`
 //!
 //! Each plugin walks alone: one that fails becomes a [`Problem`] and leaves the
 //! others. Only a folder that cannot be read at all, or holds no document, is
@@ -14,6 +14,8 @@ pub mod source;
 pub mod verify;
 pub mod compile;
 pub mod declare;
+pub mod sections;
+pub mod golden;
 pub mod claims;
 pub mod registry;
 pub mod request;
@@ -45,6 +47,8 @@ pub enum PluginError {
     Compile(#[from] LoadError),
     #[error(transparent)]
     Declare(#[from] declare::DeclareError),
+    #[error(transparent)]
+    Golden(#[from] golden::GoldenError),
     #[error("the host's own fault: {0}")]
     Host(String),
 }
@@ -57,6 +61,7 @@ impl PluginError {
             Self::Verify(_) => "DigestMismatch",
             Self::Compile(error) => error.reason(),
             Self::Declare(error) => error.reason(),
+            Self::Golden(error) => error.reason(),
             Self::Host(_) => "HostError",
         }
     }
@@ -112,6 +117,7 @@ fn load(folder: &Path, name: String, spec: PluginSpec, engine: &Engine) -> Resul
     let verified = verify::verify(bytes, &trust)?;
     let component = compile::compile(engine, &verified, limits)?;
     let manifest = declare::declare(&component, &grant)?;
+    golden::run(&component, &golden::read(verified.bytes(), &manifest)?)?;
     let config = serde_json::Value::Object(config).to_string().into();
     let digest = verified.sha256().to_owned();
     Ok(Plugin { name, digest, manifest, grant, limits, config, strategies, passed, finalize, component })

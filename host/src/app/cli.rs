@@ -1,5 +1,7 @@
 //! Flags, environment and exit codes.
 
+pub mod author;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -60,7 +62,7 @@ pub enum Command {
     /// What the host compiles components with; not for people.
     #[command(name = crate::sandbox::compiler::CHILD_COMMAND, hide = true)]
     CompileComponent { kind: String },
-    /// Work on plugin folders.
+    /// Write plugins, and work on folders of them.
     Plugin {
         #[command(subcommand)]
         command: PluginCommand,
@@ -73,6 +75,8 @@ pub enum PluginCommand {
     /// never sees half a file. What else is in there stays.
     #[command(after_help = EXIT_CODES)]
     Copy(CopyArgs),
+    #[command(flatten)]
+    Author(author::AuthorCommand),
 }
 
 #[derive(Clone, Debug, Args)]
