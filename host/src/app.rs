@@ -48,6 +48,10 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.context("start the async runtime")?.block_on(render::render(args))
         }
+        Command::Dev(args) => {
+            logging::start(cli::LogFormat::Text, "warn")?;
+            author::dev(&args)
+        }
         Command::Crd => crd::print(),
         Command::CompileComponent { kind } => {
             crate::sandbox::compiler::child(&kind).context("compile a component")?;

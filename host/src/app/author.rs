@@ -16,13 +16,22 @@ mod trial;
 mod shown;
 mod test;
 mod build;
+mod new;
+mod inspect;
+mod conformance;
+mod dev;
+
+pub use dev::dev;
 
 use super::cli::Exit;
 use super::cli::author::AuthorCommand;
 
 pub fn run(command: AuthorCommand) -> anyhow::Result<Exit> {
     match command {
+        AuthorCommand::New(args) => new::new(args),
         AuthorCommand::Build(args) => build::build(args),
         AuthorCommand::Test(args) => test::test(args),
+        AuthorCommand::Inspect(args) => inspect::inspect(args),
+        AuthorCommand::Conformance(args) => conformance::conformance(&args),
     }
 }

@@ -20,7 +20,7 @@ use crate::plugin::sections::{self, Sections};
 use crate::sandbox::Manifest;
 
 /// Where the output goes, in the folder.
-const OUT: &str = "out";
+pub(super) const OUT: &str = "out";
 
 pub(super) fn build(args: BuildArgs) -> anyhow::Result<Exit> {
     let BuildArgs { dir, out, bare, options } = args;

@@ -89,6 +89,14 @@ fn read(file: &Path) -> anyhow::Result<Option<String>> {
 }
 
 impl Fixture {
+    /// An object that is rendered for somebody to look at.
+    pub(super) fn without_answer(object: Object, manifest: &Manifest) -> anyhow::Result<Self> {
+        let name = object.to_string();
+        let Object { parent, value, .. } = object;
+        let (request, object) = request::of(&parent, value, None, manifest)?;
+        Ok(Self { name, folder: PathBuf::new(), parent, object, request, answer: None })
+    }
+
     /// What is compared, for messages.
     pub(super) fn file(&self, answer: &Answer) -> PathBuf {
         self.folder.join(if matches!(answer, Answer::Failure(_)) { FAILURE } else { CHILDREN })

@@ -48,6 +48,10 @@ fn world(folder: &Path, file: &str, options: &BuildOptions, marks: [&str; 2]) ->
     let source = fs::read_to_string(folder.join(file)).with_context(|| format!("read {file}"))?;
     let has = |mark: &str| source.lines().any(|line| line.strip_prefix("export ").unwrap_or(line).starts_with(mark));
     let [relations, finalizer] = marks.map(has);
+    Ok(world_with(relations, finalizer).to_owned())
+}
+
+pub(super) fn world_with(relations: bool, finalizer: bool) -> &'static str {
     let known = WORLDS.iter().find(|(one, other, _)| (*one, *other) == (relations, finalizer));
-    Ok(known.map_or("plugin", |(_, _, world)| world).to_owned())
+    known.map_or("plugin", |(_, _, world)| world)
 }

@@ -6,6 +6,8 @@ use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub enum AuthorCommand {
+    /// Make a folder for a new plugin, which builds, tests and renders at once.
+    New(NewArgs),
     /// Build the plugin of a folder: its component and Plugin document.
     ///
     /// What stands in the folder says how: Cargo.toml (cargo, or cargo-component), app.py (componentize-py),
@@ -14,6 +16,10 @@ pub enum AuthorCommand {
     Build(BuildArgs),
     /// Render the fixtures of a plugin, by the sandbox and the checks of a host, and show what differs.
     Test(TestArgs),
+    /// Say what a component, or each of a folder, is: contract, imports, exports, manifest, fixtures.
+    Inspect(InspectArgs),
+    /// Hold a component against all that a plugin in any language must keep to.
+    Conformance(ConformanceArgs),
 }
 
 /// How a component comes to be.
@@ -40,6 +46,27 @@ pub enum Via {
 }
 
 #[derive(Clone, Debug, Args)]
+pub struct NewArgs {
+    /// Name of the plugin and of its folder: a DNS label, such as shop.
+    pub name: String,
+    #[arg(long, value_enum)]
+    pub lang: Lang,
+    /// API group of the kind that it serves.
+    #[arg(long, value_name = "GROUP", default_value = "example.org")]
+    pub group: String,
+    /// Where the folder is made.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub into: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Lang {
+    Rust,
+    Python,
+    Js,
+}
+
+#[derive(Clone, Debug, Args)]
 pub struct BuildArgs {
     /// The plugin's folder.
     #[arg(default_value = ".")]
@@ -62,6 +89,44 @@ pub struct TestArgs {
     /// Write what is rendered now into the fixtures that differ.
     #[arg(long)]
     pub update: bool,
+    #[command(flatten)]
+    pub options: BuildOptions,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct InspectArgs {
+    /// A component, or a folder of some.
+    pub path: PathBuf,
+    #[arg(long, value_enum, default_value = "text")]
+    pub output: OutputFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct ConformanceArgs {
+    /// The component.
+    pub file: PathBuf,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct DevArgs {
+    /// The plugin's folder.
+    #[arg(default_value = ".")]
+    pub dir: PathBuf,
+    /// Objects to render beside those of the fixtures: YAML or JSON.
+    #[arg(short, long, value_name = "FILE")]
+    pub filename: Option<PathBuf>,
+    /// Put each build into this folder, for a `keelson run --plugins` that watches it.
+    #[arg(long, value_name = "DIR")]
+    pub plugins: Option<PathBuf>,
+    /// Build and render once, and end.
+    #[arg(long)]
+    pub once: bool,
     #[command(flatten)]
     pub options: BuildOptions,
 }
