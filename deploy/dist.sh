@@ -25,8 +25,9 @@ if readelf -lW "$program" | grep -q INTERP; then die "$program is not static: it
 new=$dist.new
 rm -rf "$new"
 mkdir -p "$new"
-cargo run --release --locked -p keelson-plugins-build -- --out "$(cd "$new" && pwd)/plugins"
 install -m 755 "$program" "$new/keelson"
+at=$(cd "$new" && pwd)
+cargo run --release --locked -p keelson-plugins-build -- --out "$at/plugins" --keelson "$at/keelson"
 install -m 644 LICENSE "$new/LICENSE"
 chmod 755 "$new" "$new/plugins"
 chmod 644 "$new"/plugins/*

@@ -12,6 +12,7 @@ pub mod render;
 pub mod crd;
 pub mod copy;
 pub mod image;
+pub mod author;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -55,6 +56,10 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.context("start the async runtime")?.block_on(render::render(args))
         }
+        Command::Dev(args) => {
+            logging::start(cli::LogFormat::Text, "warn")?;
+            author::dev(&args)
+        }
         Command::Crd => crd::print(),
         Command::CompileComponent { kind } => {
             crate::sandbox::compiler::child(&kind).context("compile a component")?;
@@ -64,6 +69,10 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
             PluginCommand::Copy(args) => copy::copy(&args),
             PluginCommand::Push(args) => waiting(image::push(args)),
             PluginCommand::Pull(args) => waiting(image::pull(args)),
+            PluginCommand::Author(command) => {
+                logging::start(cli::LogFormat::Text, "warn")?;
+                author::run(command)
+            }
         },
     }
 }

@@ -125,6 +125,14 @@ pub const COMPILE_POLL: Duration = Duration::from_millis(5);
 pub const COMPILED_BYTES: u64 = 512 * MIB as u64;
 /// Bytes of compiled code that are kept on disk; what was used longest ago goes. Less than the volume's `sizeLimit`.
 pub const CACHE_BYTES: u64 = 224 * MIB as u64;
+/// Golden fixtures of one component: each is run twice before it serves.
+pub const FIXTURES: usize = 256;
+/// Bytes of the section that they stand in.
+pub const FIXTURES_BYTES: usize = 4 * MIB;
+/// All of them together; a render of Python takes a few milliseconds.
+pub const FIXTURES_TIME: Duration = Duration::from_secs(30);
+/// Between two looks at an author's files: a person does not notice it, nor does the machine.
+pub const DEV_POLL: Duration = Duration::from_millis(100);
 /// Bytes of a Plugin document.
 pub const DOCUMENT_BYTES: u64 = 256 * KIB as u64;
 /// Bytes of a parent that a guest is asked to render; a larger one is `TooLarge`. A spec has no business near etcd's 1.5 MiB.

@@ -1,6 +1,6 @@
 //! From Plugin documents, in a folder or in the cluster, to plugins that serve.
 //!
-//! `source → document → verify → compile → declare → registry`
+//! `source → document → verify → compile → declare → golden → registry`
 //!
 //! Each plugin walks alone: one that fails becomes a [`Problem`] and leaves the
 //! others, and an earlier version of it goes on ([`Roster`]). Only a folder that
@@ -16,6 +16,8 @@ pub mod access;
 pub mod verify;
 pub mod compile;
 pub mod declare;
+pub mod sections;
+pub mod golden;
 pub mod claims;
 pub mod registry;
 pub mod fetch;

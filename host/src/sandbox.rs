@@ -8,6 +8,7 @@
 //! start function. Calls block: make them from a blocking thread,
 //! but for `render_quickly`.
 
+mod text;
 pub mod model;
 mod cache;
 mod engine;

@@ -1,5 +1,7 @@
 //! Flags, environment and exit codes.
 
+pub mod author;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,7 +21,7 @@ use crate::names;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     Ok = 0,
-    /// `render`: the plugin or the checks refused an object. Else: the command failed.
+    /// What was asked of a plugin does not hold. Else: the command failed.
     Failed = 1,
     /// Flags that are not known, or input that cannot be read. (clap ends with 2 as well.)
     Usage = 2,
@@ -30,7 +32,8 @@ pub enum Exit {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  render: the plugin or the checks refused an object; else: the command failed
+  1  render, plugin test: the plugin or the checks refused an object, or it is rendered otherwise than its fixture
+     has it; plugin conformance: a check failed; else: the command failed
   2  unknown flags, or input that cannot be read
   3  the plugin folder has no plugin that serves the object, or it did not load";
 
@@ -55,12 +58,15 @@ pub enum Command {
     /// A Secret that the host would generate is told in a comment.
     #[command(after_help = EXIT_CODES)]
     Render(RenderArgs),
+    /// While a plugin is written: build at every change, and show what is rendered otherwise.
+    #[command(after_help = EXIT_CODES)]
+    Dev(author::DevArgs),
     /// Print the CustomResourceDefinition of the host's own kind, Plugin.
     Crd,
     /// What the host compiles components with; not for people.
     #[command(name = crate::sandbox::compiler::CHILD_COMMAND, hide = true)]
     CompileComponent { kind: String },
-    /// Work on plugin folders.
+    /// Write plugins, and work on folders of them.
     Plugin {
         #[command(subcommand)]
         command: PluginCommand,
@@ -81,6 +87,8 @@ pub enum PluginCommand {
     /// Pull a component from a registry into a file; prints its digests.
     #[command(after_help = EXIT_CODES)]
     Pull(PullArgs),
+    #[command(flatten)]
+    Author(author::AuthorCommand),
 }
 
 #[derive(Clone, Debug, Args)]

@@ -7,7 +7,7 @@
 //! comment: as an object without data it would, once applied by hand, stand in
 //! the way of the one that the host generates.
 
-mod input;
+pub(crate) mod input;
 mod output;
 
 use std::io::Write;
@@ -203,13 +203,13 @@ fn told(error: &CallError) -> String {
     text
 }
 
-fn say_log(plugin: &str, line: &crate::sandbox::LogLine) {
+pub(crate) fn say_log(plugin: &str, line: &crate::sandbox::LogLine) {
     let level = line.level.as_str().to_ascii_lowercase();
     let fields: String = line.fields.iter().map(|(key, value)| format!(" {key}={value}")).collect();
     say(&format!("plugin {plugin}: {level}: {}{fields}", line.message));
 }
 
 /// One line on stderr. Nobody is there to be told that it is closed.
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "keelson: {text}");
 }

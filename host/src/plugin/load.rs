@@ -8,7 +8,7 @@ use super::fetch::{Artifact, FetchError};
 use super::registry::{Image, Origin, Plugin};
 use super::source::hash::sha256;
 use super::status::Step;
-use super::{compile, declare, source, verify};
+use super::{compile, declare, golden, source, verify};
 use crate::sandbox::{Engine, LoadError};
 
 /// Why one plugin does not serve: a variant for each step.
@@ -26,6 +26,8 @@ pub enum PluginError {
     Compile(#[from] LoadError),
     #[error(transparent)]
     Declare(#[from] declare::DeclareError),
+    #[error(transparent)]
+    Golden(#[from] golden::GoldenError),
     #[error("the host's own fault: {0}")]
     Host(String),
 }
@@ -39,6 +41,7 @@ impl PluginError {
             Self::Verify(error) => error.reason(),
             Self::Compile(error) => error.reason(),
             Self::Declare(error) => error.reason(),
+            Self::Golden(error) => error.reason(),
             Self::Host(_) => "HostError",
         }
     }
@@ -49,7 +52,7 @@ impl PluginError {
             Self::Source(_) | Self::Document(_) | Self::Fetch(_) | Self::Host(_) => Step::Fetched,
             Self::Verify(_) => Step::Verified,
             Self::Compile(_) => Step::Compiled,
-            Self::Declare(_) => Step::Serving,
+            Self::Declare(_) | Self::Golden(_) => Step::Serving,
         }
     }
 
@@ -72,7 +75,7 @@ pub struct Failed {
     pub image: Option<Image>,
 }
 
-/// From bytes to a plugin. Nothing where it is the component that this document was `seen` to lead to.
+/// From bytes to a plugin; `proven` is the image that is on record to have served. Nothing where it is the component that this document was `seen` to lead to.
 pub fn load(
     engine: &Engine,
     origin: Origin,
@@ -80,6 +83,7 @@ pub fn load(
     artifact: Artifact,
     good: Option<&Plugin>,
     seen: Option<&str>,
+    proven: &str,
 ) -> Result<Option<Plugin>, Failed> {
     let Document { name, spec } = document;
     let revision = revision(&spec);
@@ -98,6 +102,15 @@ pub fn load(
         _ => compile::compile(engine, &verified, limits).map_err(|error| failed(error.into()))?,
     };
     let manifest = declare::declare(&component, &grant).map_err(|error| failed(error.into()))?;
+    let golden = golden::read(verified.bytes(), &manifest).and_then(|fixtures| golden::run(&component, &fixtures));
+    match golden {
+        Ok(()) => {}
+        // It served before: a host that sees its fixtures otherwise takes nothing away.
+        Err(error) if image.as_ref().is_some_and(|image| image.at == proven) => {
+            tracing::warn!(plugin = name, reason = error.reason(), "{error}; it serves, since it did before");
+        }
+        Err(error) => return Err(failed(error.into())),
+    }
     let config = serde_json::Value::Object(config).to_string().into();
     Ok(Some(Plugin {
         name,

@@ -57,7 +57,8 @@ pub fn labels(plugin: &str, parent: &Parent) -> [(&'static str, String); 6] {
     ]
 }
 
-fn seed(uid: &str, generation: i64) -> u64 {
+/// For random choices that must stay: the same for the same UID and generation.
+pub fn seed(uid: &str, generation: i64) -> u64 {
     let hash = Sha256::new().chain_update(uid).chain_update([0]).chain_update(generation.to_be_bytes()).finalize();
     hash.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }

@@ -221,7 +221,7 @@ impl Roster {
         let (name, grant, revision) = (document.name.clone(), document.spec.grant.clone(), revision(&document.spec));
         let places = Places { folder: self.folder.as_deref(), api: self.api.as_ref() };
         let loaded = match fetch(&document.spec, origin, places, record).await {
-            Ok(artifact) => self.load_artifact(origin, document, artifact, good, seen).await,
+            Ok(artifact) => self.load_artifact(origin, document, artifact, (good, seen, record)).await,
             Err(error) => Err(Failed { error: error.into(), digest: None, image: None }),
         };
         match loaded {
@@ -242,7 +242,7 @@ impl Roster {
         let artifact = artifact.inspect_err(|error| {
             tracing::warn!(plugin = document.name, image = record.at, "what served before cannot be had: {error}");
         });
-        let loaded = self.load_artifact(origin, document, artifact.ok()?, None, None).await;
+        let loaded = self.load_artifact(origin, document, artifact.ok()?, (None, None, record)).await;
         let loaded = loaded.inspect_err(|failed| {
             tracing::warn!(image = record.at, "what served before cannot be loaded: {}", failed.error);
         });
@@ -254,11 +254,11 @@ impl Roster {
         origin: Origin,
         document: Document,
         artifact: Artifact,
-        good: Option<&Arc<Plugin>>,
-        seen: Option<&str>,
+        (good, seen, record): (Option<&Arc<Plugin>>, Option<&str>, &Record),
     ) -> Result<Option<Plugin>, Failed> {
         let (engine, good, seen) = (self.engine.clone(), good.cloned(), seen.map(str::to_owned));
-        let work = move || load(&engine, origin, document, artifact, good.as_deref(), seen.as_deref());
+        let proven = record.at.clone();
+        let work = move || load(&engine, origin, document, artifact, good.as_deref(), seen.as_deref(), &proven);
         blocking(work)
             .await
             .unwrap_or_else(|panic| Err(Failed { error: PluginError::Host(panic), digest: None, image: None }))

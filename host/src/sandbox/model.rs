@@ -1,10 +1,13 @@
 //! The contract in the host's own types: one shape, whatever version of the
-//! contract a plugin was built for. Nothing here knows wasmtime.
+//! contract a plugin was built for. Nothing here knows wasmtime. What crosses the
+//! border can be written as JSON: it stands so in golden fixtures.
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use super::text;
 use crate::limits::{self, PluginLimits};
 
 /// Why bytes are no plugin.
@@ -41,19 +44,25 @@ pub struct Hooks {
 }
 
 /// What `describe` returned.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Manifest {
     pub name: String,
     pub version: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub serves: Vec<Serving>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildKind>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<KindRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
     pub uses_time: bool,
 }
 
 /// A kind with its version and its name in URLs; `group` is empty for the core group.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KindRef {
     pub group: String,
     pub version: String,
@@ -61,45 +70,60 @@ pub struct KindRef {
     pub plural: String,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Serving {
     pub group: String,
     /// Best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<String>,
     pub kind: String,
     pub plural: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discriminator: Option<Discriminator>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Discriminator {
     /// JSON pointer into the parent.
     pub path: String,
     pub value: String,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChildKind {
     pub kind: KindRef,
     /// JSON pointers beside the ones that are always observed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observe: Vec<String>,
 }
 
 /// What one render may depend on. JSON text is shared, not copied: a request is kept for comparison.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Request {
+    #[serde(with = "text")]
     pub parent: Arc<str>,
+    #[serde(with = "text")]
     pub config: Arc<str>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selector_labels: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ObservedChild>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<RelatedObject>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<SecretRevision>,
     /// Seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<u64>,
     pub seed: u64,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ObservedChild {
     pub api_version: String,
     pub kind: String,
@@ -107,21 +131,31 @@ pub struct ObservedChild {
     pub uid: String,
     pub going: bool,
     /// JSON text, cut down to the observed paths.
+    #[serde(with = "text")]
     pub object: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_version: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RelatedObject {
     pub id: String,
     pub api_version: String,
     pub kind: String,
     pub name: String,
     /// JSON text; `None` where there is no such object.
+    #[serde(
+        default,
+        serialize_with = "text::serialize_maybe",
+        deserialize_with = "text::deserialize_maybe",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub found: Option<Arc<str>>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SecretRevision {
     pub name: String,
     pub revision: String,
@@ -140,16 +174,22 @@ impl Rendered {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rendering {
     pub children: Children,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<GeneratedSecret>,
     /// Fields of the parent's status.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub status: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// `Some`: not ready though the children may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_ready: Option<Explanation>,
     /// Seconds, as the guest said; the caller clamps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_again_after: Option<u32>,
 }
 
@@ -165,18 +205,23 @@ impl Finalized {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Finalization {
     /// What should be there meanwhile.
     pub children: Children,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<GeneratedSecret>,
     /// `None`: done, the parent may go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Explanation>,
     /// Seconds, as the guest said; the caller clamps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_again_after: Option<u32>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Children {
     Keep,
     /// Never empty.
@@ -184,49 +229,66 @@ pub enum Children {
     None,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Child {
     /// A JSON object; which one is checked later.
     pub object: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retain: Option<Retention>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Retention {
     pub data_version: String,
     pub line: String,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GeneratedSecret {
     pub name: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<SecretKey>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retain: Option<Retention>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SecretKey {
     pub name: String,
     pub value: SecretValue,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum SecretValue {
-    Random { length: u32, alphabet: Option<String> },
+    Random {
+        length: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alphabet: Option<String>,
+    },
     Literal(String),
     Template(String),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Explanation {
     pub reason: String,
     pub message: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Condition {
+    #[serde(rename = "type")]
     pub kind: String,
     /// `True`, `False` or `Unknown`, as Kubernetes spells them.
     pub status: &'static str,
@@ -234,20 +296,45 @@ pub struct Condition {
     pub message: String,
 }
 
+/// A [`Condition`] as it is read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenCondition {
+    r#type: String,
+    status: String,
+    reason: String,
+    message: String,
+}
+
+impl<'de> Deserialize<'de> for Condition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let WrittenCondition { r#type, status, reason, message } = Deserialize::deserialize(deserializer)?;
+        let known = ["True", "False", "Unknown"].into_iter().find(|known| **known == status);
+        let wrong = || serde::de::Error::custom(format!("{status:?} is no status: True, False, Unknown"));
+        Ok(Self { kind: r#type, status: known.ok_or_else(wrong)?, reason, message })
+    }
+}
+
 /// The plugin's own "no".
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Failure {
     pub class: FailureClass,
     pub reason: String,
     pub message: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum FailureClass {
     Invalid,
     NotYet,

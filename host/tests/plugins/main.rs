@@ -7,6 +7,7 @@
 mod guest;
 mod folder;
 mod commands;
+mod golden;
 
 use std::fs;
 use std::os::unix::fs::symlink;

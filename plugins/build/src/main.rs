@@ -1,12 +1,12 @@
 //! From the plugins' sources to a flat folder of plugins.
 //!
 //! Every folder beside this crate's with a `plugin.yaml` is a plugin; its name
-//! is the folder's. For each the output has `NAME.wasm`, a component, and
+//! is the folder's. All are compiled at once; then `keelson plugin build` makes
+//! `NAME.wasm`, a component with its manifest and golden fixtures, and
 //! `NAME.yaml`, the Plugin document with the component's sha256 filled in.
 
 mod compile;
-mod encode;
-mod document;
+mod seal;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
@@ -25,22 +25,20 @@ struct Arguments {
     /// The workspace of the plugins.
     #[arg(long, value_name = "DIR", default_value_os_t = beside_this_crate())]
     source: PathBuf,
+    /// The host's program; the one beside this program if not given.
+    #[arg(long, value_name = "FILE", default_value_os_t = seal::beside_this_program())]
+    keelson: PathBuf,
 }
 
 fn main() -> Result<()> {
-    let Arguments { out, via, source } = Arguments::parse();
+    let Arguments { out, via, source, keelson } = Arguments::parse();
     let source = source.canonicalize().with_context(|| format!("no folder of plugins at {}", source.display()))?;
     let names = plugins_in(&source)?;
     let built = compile::build(&source, via)?;
-    std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     for name in names {
-        let component = encode::component(&built.join(format!("{}.wasm", name.replace('-', "_"))))?;
-        let document = document::with_digest(&source.join(&name).join("plugin.yaml"), &component)?;
-        // The document last: a host that looks in between finds a digest that
-        // does not fit, and keeps what it has.
-        replace(&out.join(format!("{name}.wasm")), &component)?;
-        replace(&out.join(format!("{name}.yaml")), document.as_bytes())?;
-        println!("{:>9} bytes  {}", component.len(), out.join(format!("{name}.wasm")).display());
+        let compiled = built.join(format!("{}.wasm", name.replace('-', "_")));
+        ensure!(compiled.is_file(), "no {}: is the crate named as its folder, and a cdylib?", compiled.display());
+        seal::seal(&keelson, &source.join(&name), &compiled, &out)?;
     }
     Ok(())
 }
@@ -61,11 +59,4 @@ fn plugins_in(source: &Path) -> Result<Vec<String>> {
     ensure!(!names.is_empty(), "no plugin in {}: each is a folder with a plugin.yaml", source.display());
     names.sort();
     Ok(names)
-}
-
-/// Written beside the final name and renamed: nobody sees half a file.
-fn replace(path: &Path, content: &[u8]) -> Result<()> {
-    let part = path.with_added_extension("part");
-    std::fs::write(&part, content).with_context(|| format!("cannot write {}", part.display()))?;
-    std::fs::rename(&part, path).with_context(|| format!("cannot write {}", path.display()))
 }

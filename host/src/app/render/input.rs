@@ -11,16 +11,16 @@ use serde_json::Value;
 use crate::check::Parent;
 
 /// UID of a parent that has none, so that the same file gives the same output.
-pub(super) const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
+pub(crate) const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
 /// Bytes of a file; more than any cluster would take in one apply.
 const INPUT_BYTES: u64 = 64 << 20;
 
-pub(super) struct Object {
-    pub(super) group: String,
-    pub(super) version: String,
+pub(crate) struct Object {
+    pub(crate) group: String,
+    pub(crate) version: String,
     /// With namespace `default` and [`NO_UID`] where the file has none.
-    pub(super) parent: Parent,
-    pub(super) value: Value,
+    pub(crate) parent: Parent,
+    pub(crate) value: Value,
 }
 
 impl fmt::Display for Object {
@@ -30,7 +30,7 @@ impl fmt::Display for Object {
     }
 }
 
-pub(super) fn read(file: &Path) -> anyhow::Result<Vec<Object>> {
+pub(crate) fn read(file: &Path) -> anyhow::Result<Vec<Object>> {
     let stdin = file == Path::new("-");
     let shown = if stdin { "stdin".to_owned() } else { file.display().to_string() };
     let mut text = String::new();
