@@ -10,13 +10,13 @@ use crate::folder::{Folder, component, guest};
 
 const THING: &str = "apiVersion: example.io/v1\nkind: Thing\nmetadata: {name: one, namespace: team}\nspec: {type: a}\n";
 
-struct Output {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
+pub(crate) struct Output {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
-fn keelson(args: &[&str], stdin: &str) -> Output {
+pub(crate) fn keelson(args: &[&str], stdin: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_keelson"))
         .args(args)
         .env_remove("WATCH_NAMESPACE")

@@ -8,6 +8,7 @@ mod guest;
 mod folder;
 mod commands;
 mod golden;
+mod author;
 
 use std::fs;
 use std::os::unix::fs::symlink;
