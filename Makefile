@@ -34,6 +34,9 @@ build: ## host and plugins, release
 	@$(TARGET)/release/keelson-plugins-build --out $(TARGET)/plugins
 control-plane: ## the programs of the local control plane, into the cache
 	@tests/control-plane/build.sh >/dev/null
+.PHONY: registry
+registry: ## a registry, oras and cosign for the tests, into the cache
+	@tests/registry/build.sh >/dev/null
 preflight: ## what is missing on this machine for make demo and make test
 	@tests/preflight.sh test
 
@@ -41,6 +44,7 @@ preflight: ## what is missing on this machine for make demo and make test
 test: ## unit and end-to-end tests
 	@tests/preflight.sh test
 	@$(MAKE) -j2 test-build control-plane
+	@$(MAKE) registry
 	@$(MAKE) test-unit
 	@$(MAKE) test-e2e
 .PHONY: test-build
@@ -50,7 +54,7 @@ test-build: build test-guests test-clock
 test-unit: build ## tests that need no cluster
 	@$(cargo) test --release --workspace --locked
 	@cd plugins && $(cargo) test --locked --target $(native)
-test-e2e: build test-guests test-clock control-plane ## tests on a real control plane (ARGS=case_01)
+test-e2e: build test-guests test-clock control-plane registry ## tests on a real control plane (ARGS=case_01)
 	@$(cargo) test --release --workspace --locked --test e2e -- $(ARGS)
 fuzz: build ## ten times the fuzzing of make test (KEELSON_FUZZ=100: a hundred times)
 	@KEELSON_FUZZ=$${KEELSON_FUZZ:-10} $(cargo) test --release --workspace --locked --test fuzz -- --nocapture
