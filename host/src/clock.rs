@@ -49,6 +49,14 @@ pub async fn sleep_until(at: Instant) {
     sleep(at.saturating_duration_since(instant())).await;
 }
 
+/// How long a host goes on when its lease is over and it should end; a test can ask for more than nothing, to see that
+/// even then it writes no more.
+#[cfg_attr(not(feature = "test-clock"), allow(clippy::unused_async, reason = "nothing is waited for"))]
+pub async fn linger() {
+    #[cfg(feature = "test-clock")]
+    tokio::time::sleep(skew::lingering()).await;
+}
+
 /// Of the machine since its start, asleep or not, and of a process that is stopped all the same. What another host waits
 /// for is measured with it: a lease does not last longer because its holder did not look.
 #[allow(unsafe_code)]

@@ -42,6 +42,8 @@ struct Clock {
     offset: i64,
     /// How much faster it waits.
     rate: u32,
+    /// How many milliseconds it goes on after its lease is over.
+    linger: u32,
 }
 
 /// A running host; dropped, it is killed.
@@ -119,7 +121,14 @@ impl HostBuilder {
     /// Another build of the host: its wall clock is ahead by so many seconds, and all that it waits for by itself (its
     /// back-offs, its resync) passes so many times faster, the wall clock too. Time-outs of calls stay as they are.
     pub fn clock(mut self, offset: i64, rate: u32) -> Self {
-        self.clock = Some(Clock { offset, rate });
+        self.clock = Some(Clock { offset, rate, linger: 0 });
+        self
+    }
+
+    /// The same build with a right clock: it goes on for so long after it has lost its lease, as if its end took that time.
+    pub fn lingers(mut self, linger: Duration) -> Self {
+        let linger = u32::try_from(linger.as_millis()).unwrap_or(u32::MAX);
+        self.clock = Some(Clock { offset: 0, rate: 1, linger });
         self
     }
 
@@ -140,7 +149,8 @@ impl HostBuilder {
         let program = if self.clock.is_some() { paths::test_clock_binary() } else { paths::binary() };
         anyhow::ensure!(program.exists(), "no host at {}: make build test-clock", program.display());
         // Also for the shipped program, which must not hear of it.
-        let Clock { offset, rate } = self.clock.unwrap_or(Clock { offset: 86_400, rate: 1000 });
+        let Clock { offset, rate, linger } =
+            self.clock.unwrap_or(Clock { offset: 86_400, rate: 1000, linger: 600_000 });
         let log = self.case.log_file();
         let config = log.with_extension("kubeconfig");
         std::fs::write(&config, self.kubeconfig().await?.to_string())?;
@@ -155,6 +165,7 @@ impl HostBuilder {
             .env("WATCH_NAMESPACE", &self.watched)
             .env("KEELSON_TEST_CLOCK_OFFSET", (offset * 1000).to_string())
             .env("KEELSON_TEST_CLOCK_RATE", rate.to_string())
+            .env("KEELSON_TEST_CLOCK_LINGER", linger.to_string())
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)

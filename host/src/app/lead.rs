@@ -7,6 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
 use super::probes::{Answer, Readiness};
+use crate::clock;
 use crate::cluster::{Candidate, Standing};
 use crate::object::{self, Host};
 
@@ -79,7 +80,7 @@ pub(crate) async fn serve(
     let end = tokio::select! {
         // First: what a stopped process finds when it goes on is that it does not lead.
         biased;
-        lost = leader.hold() => return Err(lost.into()),
+        lost = async { let lost = leader.hold().await; clock::linger().await; lost } => return Err(lost.into()),
         () = signals.end() => Ok(()),
         fault = ended(&mut tasks) => Err(fault),
     };

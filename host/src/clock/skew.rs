@@ -47,6 +47,13 @@ pub(super) fn skew() -> &'static Skew {
     &SKEW
 }
 
+/// `KEELSON_TEST_CLOCK_LINGER`, milliseconds of the machine.
+#[cfg(feature = "test-clock")]
+pub(super) fn lingering() -> Duration {
+    let text = std::env::var("KEELSON_TEST_CLOCK_LINGER").unwrap_or_else(|_| "0".to_owned());
+    Duration::from_millis(text.parse().expect("KEELSON_TEST_CLOCK_LINGER is a number of milliseconds"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
