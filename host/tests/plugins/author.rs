@@ -148,14 +148,14 @@ fn conformance_names_the_check_that_fails() {
     let traps = with(&|guest| guest.render = "unreachable".to_owned());
     let loops = with(&|guest| guest.render = "(loop $l (br $l))".to_owned());
     let silent = with(&|guest| guest.describe = "unreachable".to_owned());
-    let wasi = wat::parse_str(r#"(component (import "wasi:sockets/network@0.2.0" (instance)))"#).unwrap();
+    let wasi = wat::parse_str(r#"(component (import "wasi:http/types@0.2.0" (instance)))"#).unwrap();
     let empty = wat::parse_str("(component)").unwrap();
     for (wasm, check, words) in [
         (&traps, "garbage", "Trap"),
         (&loops, "garbage", "OutOfFuel"),
         (&loops, "limits", "more than half of the fuel"),
         (&silent, "manifest", "Trap"),
-        (&wasi, "imports", "wasi:sockets/network"),
+        (&wasi, "imports", "wasi:http/types"),
         (&empty, "exports", "exports no keelson:operator/operator"),
         (&b"nonsense".to_vec(), "exports", "not begin as WebAssembly does"),
     ] {

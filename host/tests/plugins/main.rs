@@ -106,10 +106,10 @@ async fn each_bad_plugin_is_told_and_leaves_the_good_one() {
     want("text", "ArtifactInvalid", &["text.yaml", "text"]);
     folder.plugin_with("noise", "noise", &[0xfe; 100], |text| text);
     want("noise", "ArtifactInvalid", &["noise.yaml"]);
-    let wasi = r#"(component (import "wasi:cli/environment@0.2.3" (instance
-        (export "initial-cwd" (func (result string))))))"#;
+    let wasi = r#"(component (import "wasi:http/outgoing-handler@0.2.3" (instance
+        (export "handle" (func (result string))))))"#;
     folder.plugin_with("wasi", "wasi", &wat::parse_str(wasi).unwrap(), |text| text);
-    want("wasi", "ImportDenied", &["wasi:cli/environment", "wasm32-unknown-unknown"]);
+    want("wasi", "ImportDenied", &["wasi:http/outgoing-handler", "wasm32-unknown-unknown"]);
     let mut looping = guest("looping");
     looping.describe = "(loop $l (br $l))".to_owned();
     folder.plugin_with("looping", "looping", &looping.component(), |text| text);
