@@ -3,6 +3,7 @@
 //! What happens follows from one number, printed as `chaos: seed …`; KEELSON_CHAOS_SEED=… gives the same again, as far
 //! as processes that run side by side can. KEELSON_CHAOS_STEPS=… makes it longer.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -67,11 +68,18 @@ async fn chaos(case: &Case, measure: Measure, proxy: &FaultProxy, builders: &[Ho
     for step in 0..steps {
         let grow = if step < growth { 88 } else { 25 };
         if chance.rand_range(0..100) < grow || wanted.is_empty() {
-            let name = fresh(chance, &wanted);
             let kind = if chance.rand_range(0..3) == 0 { "mysql" } else { "mongo" };
-            // One of that name may still be on its way out: an apply to it makes none.
-            let made = async || case.apply_database(&name, kind).await.is_ok_and(|database| !database.going());
-            persist(&case, "create", made).await?;
+            // An apply to one that is still on its way out makes none; and with children that the garbage collector has
+            // missed it may be so until that is started again: then another name.
+            let name = loop {
+                let name = fresh(chance, &wanted);
+                let going = Cell::new(false);
+                let made = async || case.apply_database(&name, kind).await.map(|made| going.set(made.going())).is_ok();
+                persist(case, "create", made).await?;
+                if !going.get() {
+                    break name;
+                }
+            };
             wanted.insert(name, kind);
         } else {
             let name = any(chance, &wanted);
