@@ -11,6 +11,7 @@ pub mod run;
 pub mod render;
 pub mod crd;
 pub mod copy;
+pub mod rbac;
 pub mod image;
 pub mod author;
 
@@ -67,6 +68,7 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
         }
         Command::Plugin { command } => match command {
             PluginCommand::Copy(args) => copy::copy(&args),
+            PluginCommand::Rbac(args) => waiting(rbac::print(args)),
             PluginCommand::Push(args) => waiting(image::push(args)),
             PluginCommand::Pull(args) => waiting(image::pull(args)),
             PluginCommand::Author(command) => {

@@ -60,6 +60,9 @@ pub const APP_INSTANCE_LABEL: &str = "app.kubernetes.io/instance";
 pub const APP_MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
 pub const APP_PART_OF_LABEL: &str = "app.kubernetes.io/part-of";
 
+/// Label of ClusterRoles that aggregate into the host's.
+pub const AGGREGATE_LABEL: &str = "keelson.dev/aggregate-to-host";
+
 /// Group and version of the host's own documents.
 pub const GROUP: &str = "keelson.dev";
 pub const VERSION: &str = "v1alpha1";

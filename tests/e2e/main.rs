@@ -103,6 +103,7 @@ fn main() -> ExitCode {
         shared!(scope::case_33_a_role_is_enough_for_one_namespace),
         shared!(scope::case_33_all_namespaces_need_more_and_it_says_what),
         shared!(scope::case_33_of_two_namespaces_the_one_that_may_be_read_is_served),
+        shared!(scope::the_rights_that_are_printed_are_those_that_are_shipped),
         shared!(server::a_missing_server_is_named),
         shared!(server::a_wrong_ca_is_named),
         shared!(server::a_token_that_is_not_valid_any_more_is_named),

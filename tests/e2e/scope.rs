@@ -83,3 +83,75 @@ pub(crate) async fn case_33_of_two_namespaces_the_one_that_may_be_read_is_served
     ensure!(line.len() == 1, "{line:?} in\n{}", host.log());
     Ok(())
 }
+
+/// Group, resource and verb of each rule of all documents.
+fn rights(text: &str) -> anyhow::Result<std::collections::BTreeSet<(String, String, String)>> {
+    let mut rights = std::collections::BTreeSet::new();
+    for document in serde_saphyr::from_multiple::<Value>(text)? {
+        for rule in document.get("rules").and_then(Value::as_array).into_iter().flatten() {
+            let list = |name: &str| {
+                let all = rule.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+                all.into_iter().filter_map(|one| one.as_str().map(str::to_owned)).collect::<Vec<_>>()
+            };
+            for group in list("apiGroups") {
+                for resource in list("resources") {
+                    rights.extend(list("verbs").into_iter().map(|verb| (group.clone(), resource.clone(), verb)));
+                }
+            }
+        }
+    }
+    Ok(rights)
+}
+
+pub(crate) async fn the_rights_that_are_printed_are_those_that_are_shipped(case: Case) -> Outcome {
+    let folder = case.plugin_folder()?;
+    let print = |more: &[&str]| -> anyhow::Result<String> {
+        let output = std::process::Command::new(binary())
+            .args(["plugin", "rbac", "--plugins"])
+            .arg(&folder)
+            .args(more)
+            .output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let printed = print(&[])?;
+    let mut shipped = std::collections::BTreeSet::new();
+    for plugin in ["mongo", "mysql"] {
+        let file = repository().join(format!("plugins/{plugin}/clusterrole.yaml"));
+        shipped.extend(rights(&std::fs::read_to_string(file)?)?);
+    }
+    let printed_rights = rights(&printed)?;
+    let (more, less): (Vec<_>, Vec<_>) =
+        (printed_rights.difference(&shipped).collect(), shipped.difference(&printed_rights).collect());
+    ensure!(
+        more.is_empty() && less.is_empty(),
+        "printed beside what is shipped: {more:?}; shipped beside it: {less:?}"
+    );
+    ensure!(printed == print(&[])?, "another order each time");
+    // As they stand they can be applied, for the cluster and for one namespace, and are enough for the latter.
+    case.cluster.apply("", &printed.replace("keelson.dev/aggregate-to-host", "keelson.test/none")).await?;
+    let roles = print(&["--namespace", &case.namespace])?;
+    case.apply(&roles).await?;
+    case.apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: least}}").await?;
+    case.apply(
+        "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: events}, rules: [{apiGroups: [events.k8s.io], \
+         resources: [events], verbs: [create, patch]}]}",
+    )
+    .await?;
+    for role in ["keelson-plugin-mongo", "keelson-plugin-mysql", "events"] {
+        let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": role},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role},
+            "subjects": [{"kind": "ServiceAccount", "name": "least"}]});
+        case.apply(&binding.to_string()).await?;
+    }
+    let host = case.host().account(&case.namespace, "least").start().await?;
+    for (name, kind) in [("a", "mongo"), ("b", "mysql")] {
+        case.database(name, kind).await?;
+        case.delete(SERVICE, name).await?;
+        case.wait(SERVICE, name, "back", |service| !service.going()).await?;
+        case.wait(DATABASE, name, "Ready", |database| database.is("Ready")).await?;
+    }
+    let lacking = host.log_lines(&["lacks a right"]);
+    ensure!(lacking.is_empty() && host.log_lines(&["forbidden"]).is_empty(), "{lacking:?}\n{}", host.log());
+    Ok(())
+}

@@ -5,23 +5,23 @@
 use std::collections::BTreeSet;
 
 use crate::cluster::{Api, Resource};
-use crate::plugin::Registry;
+use crate::plugin::{Plugin, Registry};
 use crate::sandbox::model::KindRef;
 
 const PARENT_VERBS: [&str; 3] = ["get", "list", "watch"];
 const CHILD_VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
 /// Generated Secrets are made, read and mended by name, never listed.
-const SECRET_VERBS: [&str; 3] = ["get", "create", "patch"];
+const SECRET_VERBS: [&str; 4] = ["get", "create", "patch", "delete"];
 
 /// Those of a selector, in the whole cluster.
 const NAMESPACE_VERBS: [&str; 2] = ["list", "watch"];
 
 /// One question, and for whom it is asked.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Need {
-    kind: KindRef,
-    subresource: Option<&'static str>,
-    verb: &'static str,
+pub(crate) struct Need {
+    pub kind: KindRef,
+    pub subresource: Option<&'static str>,
+    pub verb: &'static str,
     namespace: Option<String>,
     plugin: String,
 }
@@ -79,67 +79,70 @@ fn of_namespaces() -> [Need; 2] {
 }
 
 fn needs(registry: &Registry, namespaces: &[String]) -> BTreeSet<Need> {
+    registry.plugins().iter().flat_map(|plugin| needs_of(plugin, namespaces)).collect()
+}
+
+/// What the host must be allowed for one plugin; `namespaces` empty: everywhere.
+pub(crate) fn needs_of(plugin: &Plugin, namespaces: &[String]) -> BTreeSet<Need> {
     let scopes: Vec<Option<String>> =
         if namespaces.is_empty() { vec![None] } else { namespaces.iter().cloned().map(Some).collect() };
     let mut needs = BTreeSet::new();
-    for plugin in registry.plugins() {
-        for namespace in &scopes {
-            let mut need = |kind: &KindRef, subresource, verb| {
-                needs.insert(Need {
-                    kind: kind.clone(),
-                    subresource,
-                    verb,
-                    namespace: namespace.clone(),
-                    plugin: plugin.name.clone(),
-                });
+    for namespace in &scopes {
+        let mut need = |kind: &KindRef, subresource, verb| {
+            needs.insert(Need {
+                kind: kind.clone(),
+                subresource,
+                verb,
+                namespace: namespace.clone(),
+                plugin: plugin.name.clone(),
+            });
+        };
+        for serving in &plugin.manifest.serves {
+            let kind = KindRef {
+                group: serving.group.clone(),
+                version: serving.versions.first().cloned().unwrap_or_default(),
+                kind: serving.kind.clone(),
+                plural: serving.plural.clone(),
             };
-            for serving in &plugin.manifest.serves {
-                let kind = KindRef {
-                    group: serving.group.clone(),
-                    version: serving.versions.first().cloned().unwrap_or_default(),
-                    kind: serving.kind.clone(),
-                    plural: serving.plural.clone(),
-                };
-                PARENT_VERBS.iter().for_each(|verb| need(&kind, None, verb));
-                need(&kind, Some("status"), "patch");
-                if plugin.component.hooks().finalizer {
-                    // Its finalizer is put on the parent itself.
-                    need(&kind, None, "patch");
-                }
-                // For blockOwnerDeletion, where the admission plugin for it is on.
-                need(&kind, Some("finalizers"), "update");
+            PARENT_VERBS.iter().for_each(|verb| need(&kind, None, verb));
+            need(&kind, Some("status"), "patch");
+            if plugin.component.hooks().finalizer {
+                // Its finalizer is put on the parent itself.
+                need(&kind, None, "patch");
             }
-            for child in &plugin.manifest.children {
-                let secret = child.kind.group.is_empty() && child.kind.kind == "Secret";
-                let verbs: &[&str] = if secret { &SECRET_VERBS } else { &CHILD_VERBS };
-                verbs.iter().for_each(|verb| need(&child.kind, None, verb));
-                if child.kind.group.is_empty() && child.kind.kind == "Pod" {
-                    // For changes of resources where a Pod stands.
-                    need(&child.kind, Some("resize"), "patch");
-                }
-            }
-            if !plugin.grant.user_secrets.is_empty() {
-                need(&secret(), None, "get");
-            }
-            let events = KindRef {
-                group: "events.k8s.io".to_owned(),
-                version: "v1".to_owned(),
-                kind: "Event".to_owned(),
-                plural: "events".to_owned(),
-            };
-            need(&events, None, "create");
+            // For blockOwnerDeletion, where the admission plugin for it is on.
+            need(&kind, Some("finalizers"), "update");
         }
-        let watched = plugin.grant.watch_secrets.iter();
-        for namespace in watched.filter(|name| namespaces.is_empty() || namespaces.contains(*name)) {
-            for verb in ["list", "watch"] {
-                needs.insert(Need {
-                    kind: secret(),
-                    subresource: None,
-                    verb,
-                    namespace: Some(namespace.clone()),
-                    plugin: plugin.name.clone(),
-                });
+        for child in &plugin.manifest.children {
+            let secret = child.kind.group.is_empty() && child.kind.kind == "Secret";
+            let verbs: &[&str] = if secret { &SECRET_VERBS } else { &CHILD_VERBS };
+            verbs.iter().for_each(|verb| need(&child.kind, None, verb));
+            if child.kind.group.is_empty() && child.kind.kind == "Pod" {
+                // For changes of resources where a Pod stands.
+                need(&child.kind, Some("resize"), "patch");
             }
+        }
+        if !plugin.grant.user_secrets.is_empty() {
+            need(&secret(), None, "get");
+        }
+        let events = KindRef {
+            group: "events.k8s.io".to_owned(),
+            version: "v1".to_owned(),
+            kind: "Event".to_owned(),
+            plural: "events".to_owned(),
+        };
+        need(&events, None, "create");
+    }
+    let watched = plugin.grant.watch_secrets.iter();
+    for namespace in watched.filter(|name| namespaces.is_empty() || namespaces.contains(*name)) {
+        for verb in ["list", "watch"] {
+            needs.insert(Need {
+                kind: secret(),
+                subresource: None,
+                verb,
+                namespace: Some(namespace.clone()),
+                plugin: plugin.name.clone(),
+            });
         }
     }
     needs

@@ -79,6 +79,10 @@ pub enum PluginCommand {
     /// never sees half a file. What else is in there stays.
     #[command(after_help = EXIT_CODES)]
     Copy(CopyArgs),
+    /// Print the rights that the host needs for the plugins of a folder, and no others: ClusterRoles that aggregate into
+    /// the host's, or Roles of one namespace.
+    #[command(after_help = EXIT_CODES)]
+    Rbac(RbacArgs),
     /// Push a component to a registry, as an OCI image of one layer; prints its digest.
     ///
     /// Credentials are those of the Docker configuration ($DOCKER_CONFIG or ~/.docker); its helpers are not run.
@@ -89,6 +93,16 @@ pub enum PluginCommand {
     Pull(PullArgs),
     #[command(flatten)]
     Author(author::AuthorCommand),
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct RbacArgs {
+    /// Folder of Plugin documents (NAME.yaml) and their components (NAME.wasm).
+    #[arg(long, value_name = "DIR")]
+    pub plugins: PathBuf,
+    /// Roles for this namespace alone.
+    #[arg(long, value_name = "NAME")]
+    pub namespace: Option<String>,
 }
 
 #[derive(Clone, Debug, Args)]
