@@ -24,9 +24,14 @@ mod objects;
 mod child;
 mod secret;
 mod report;
+mod related;
 
-pub use checked::{Checked, CheckedChild, CheckedChildren, CheckedFinalization, CheckedParts, Context, Parent};
-pub use grant::{AllowedFields, Grant, GrantedDiscriminator, GrantedKind, GrantedParent, Strategy, UserSecrets};
+pub use checked::{
+    Checked, CheckedChild, CheckedChildren, CheckedFinalization, CheckedParts, Context, Parent, RelatedName,
+};
+pub use grant::{
+    AllowedFields, Grant, GrantedDiscriminator, GrantedKind, GrantedParent, GrantedRelated, Strategy, UserSecrets,
+};
 pub use pod_template::pod_template_metadata;
 pub use secret::{Piece, is_plain as is_plain_secret, template};
 pub use violation::{Rule, Violation};
@@ -35,7 +40,8 @@ use shape::Own;
 use violation::Fault;
 
 use crate::sandbox::model::{
-    Child, ChildKind, Children, Finalization, Finalized, GeneratedSecret, Manifest, Rendered, Rendering,
+    Asked, Child, ChildKind, Children, Finalization, Finalized, GeneratedSecret, Manifest, RelatedObject, RelatedQuery,
+    Rendered, Rendering,
 };
 
 /// The manifest within the grant, and the grant sound in itself.
@@ -46,6 +52,24 @@ pub fn manifest(manifest: &Manifest, grant: &Grant) -> Result<(), Violation> {
 /// The parent's name and namespace: before any render, so that nothing is half-made.
 pub fn parent(parent: &Parent, plugin: &str, grant: &Grant, manifest: &Manifest) -> Result<(), Violation> {
     name::parent(parent, grant, manifest).map_err(|fault| fault.of(plugin, None))
+}
+
+/// What the plugin wants to look at, within manifest and grant.
+pub fn related(
+    asked: Asked,
+    parent: &Parent,
+    plugin: &str,
+    grant: &Grant,
+    manifest: &Manifest,
+) -> Result<Vec<RelatedQuery>, Violation> {
+    let queries = asked.into_queries();
+    related::within_grant(&queries, parent, grant, manifest).map_err(|fault| fault.of(plugin, None))?;
+    Ok(queries)
+}
+
+/// What children may name of what was found.
+pub fn related_names(queries: &[RelatedQuery], objects: &[RelatedObject], parent: &Parent) -> Vec<RelatedName> {
+    related::names(queries, objects, parent)
 }
 
 /// The whole rendering, the first violation or none.

@@ -137,6 +137,14 @@ pub const DEV_POLL: Duration = Duration::from_millis(100);
 pub const DOCUMENT_BYTES: u64 = 256 * KIB as u64;
 /// Bytes of a parent that a guest is asked to render; a larger one is `TooLarge`. A spec has no business near etcd's 1.5 MiB.
 pub const PARENT_BYTES: usize = 256 * KIB;
+/// Questions of one parent's `related` hook.
+pub const RELATED_QUERIES: usize = 64;
+/// Objects that answer them, all together.
+pub const RELATED_OBJECTS: usize = 256;
+/// Bytes of what is shown of them, all together: they are copied into every render.
+pub const RELATED_BYTES: usize = MIB;
+/// Tries to look at one of them while its watch lists anew.
+pub const RELATED_TRIES: usize = 8;
 /// Bytes of one child as it is sent; beyond it the API server or etcd refuses.
 pub const CHILD_BYTES: usize = MIB;
 /// Bytes of all annotations of one object, as the API server has it.

@@ -1,7 +1,7 @@
 //! The object walk: one custom resource, each time it may need work.
 //!
 //! ```text
-//! watch → dispatch → gather → render → check → kept → secrets → own → apply → prune → status → report
+//! watch → dispatch → gather → look → render → check → kept → secrets → own → apply → prune → status → report
 //!                                                                   (the second lane) ┘
 //! ```
 //!
@@ -19,6 +19,7 @@ mod readiness;
 mod failed;
 mod queue;
 mod children;
+mod related;
 mod reduction;
 mod words;
 mod parents;
@@ -43,6 +44,7 @@ mod in_place;
 mod strategy;
 mod own;
 mod secrets;
+mod look;
 mod apply;
 mod prune;
 mod outcome;
@@ -51,6 +53,7 @@ mod report;
 mod vigil;
 mod news;
 mod failure;
+mod ask;
 mod answer;
 mod pause;
 mod finalize;

@@ -24,6 +24,7 @@ pub mod fetch;
 pub mod load;
 pub mod roster;
 pub mod tell;
+pub mod projection;
 pub mod request;
 
 use std::path::Path;

@@ -27,7 +27,8 @@ pub use cache::{Cache, CacheError, Counts};
 pub use component::{Component, Size, interfaces};
 pub use engine::{Compiler, Engine, EngineError};
 pub use model::{
-    CallError, Child, ChildKind, Children, Condition, Discriminator, Explanation, Failure, FailureClass, Finalization,
-    Finalized, GeneratedSecret, Hooks, KindRef, LoadError, LogLine, Manifest, ObservedChild, RelatedObject, Rendered,
-    Rendering, Request, Retention, SecretKey, SecretRevision, SecretValue, Serving, Usage,
+    Asked, CallError, Child, ChildKind, Children, Condition, Discriminator, Explanation, Failure, FailureClass,
+    Finalization, Finalized, GeneratedSecret, Hooks, KindRef, LoadError, LogLine, Manifest, ObservedChild,
+    RelatedObject, RelatedQuery, Rendered, Rendering, Request, Retention, SecretKey, SecretRevision, SecretValue,
+    Selection, Serving, Usage,
 };

@@ -35,6 +35,7 @@ mod failed;
 mod hostile;
 mod languages;
 mod finalize;
+mod related;
 mod databases;
 mod namespaces;
 mod cascades;
@@ -153,6 +154,10 @@ fn main() -> ExitCode {
         shared!(swap::a_plugin_may_come_and_go),
         shared!(finalize::case_12_a_deleted_database_is_finalized_at_once),
         shared!(finalize::case_46_a_finalization_that_is_cut_short_is_completed),
+        shared!(related::what_a_plugin_looks_at_is_shown_and_followed),
+        shared!(related::what_cannot_be_read_stops_the_render).within(seconds(120)),
+        shared!(related::nothing_is_looked_at_beyond_the_grant),
+        shared!(related::children_may_name_what_was_found),
         shared!(finalize::a_finalization_fits_every_kind_of_delete),
         shared!(finalize::a_finalization_that_fails_holds_until_it_is_forced).within(seconds(180)),
         shared!(finalize::a_finalization_that_takes_too_long_is_told_or_given_up),

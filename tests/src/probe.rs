@@ -33,6 +33,10 @@ pub const SCRIPT: &str = "keelson.test/script";
 /// name}}`. Done where nothing is waited for, or the child `until` has the condition Complete.
 pub const FINALIZE: &str = "keelson.test/finalize";
 
+/// The annotation of an object that says what is asked for beside it: a list of `{id, group?, version, kind, plural,
+/// namespace?, name? | labels?, observe?}`. A script shows the answers by `{related:ID}`.
+pub const RELATED: &str = "keelson.test/related";
+
 /// The slot in the component: this mark, then the manifest, padded to so many bytes.
 const MARK: &[u8] = b"keelson-manifest";
 const SLOT: usize = 4096;
@@ -91,6 +95,20 @@ impl Probe {
     /// With the hook `finalize`: what it says is an object's annotation [`FINALIZE`] (guest: tests/guests/finalizer).
     pub fn finalizing(mut self) -> Self {
         self.guest = "finalizer.wasm";
+        self
+    }
+
+    /// With the hook `related`, for these kinds by manifest and grant: it asks for what an object's annotation [`RELATED`]
+    /// says (guest: tests/guests/relations).
+    pub fn relating(mut self, kinds: &[Kind]) -> Self {
+        self.guest = "relations.wasm";
+        let split = |kind: &Kind| kind.api_version.split_once('/').unwrap_or(("", kind.api_version));
+        let declared = kinds.iter().map(
+            |kind| json!({"group": split(kind).0, "version": split(kind).1, "kind": kind.kind, "plural": kind.plural}),
+        );
+        let granted = kinds.iter().map(|kind| json!({"group": split(kind).0, "kind": kind.kind}));
+        merge(&mut self.manifest, &json!({"related": declared.collect::<Vec<_>>()}));
+        merge(&mut self.spec, &json!({"grant": {"related": granted.collect::<Vec<_>>()}}));
         self
     }
 

@@ -9,6 +9,8 @@ use crate::plugin::{Plugin, Registry};
 use crate::sandbox::model::KindRef;
 
 const PARENT_VERBS: [&str; 3] = ["get", "list", "watch"];
+/// What plugins look at.
+const RELATED_VERBS: [&str; 3] = ["get", "list", "watch"];
 const CHILD_VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
 /// Generated Secrets are made, read and mended by name, never listed.
 const SECRET_VERBS: [&str; 4] = ["get", "create", "patch", "delete"];
@@ -121,6 +123,11 @@ pub(crate) fn needs_of(plugin: &Plugin, namespaces: &[String]) -> BTreeSet<Need>
                 // For changes of resources where a Pod stands.
                 need(&child.kind, Some("resize"), "patch");
             }
+        }
+        for kind in &plugin.manifest.related {
+            let secret = kind.group.is_empty() && kind.kind == "Secret";
+            let verbs: &[&str] = if secret { &["get"] } else { &RELATED_VERBS };
+            verbs.iter().for_each(|verb| need(kind, None, verb));
         }
         if !plugin.grant.user_secrets.is_empty() {
             need(&secret(), None, "get");

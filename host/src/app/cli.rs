@@ -210,6 +210,9 @@ pub struct RenderArgs {
     /// Folder of Plugin documents (NAME.yaml) and their components (NAME.wasm).
     #[arg(long, value_name = "DIR")]
     pub plugins: PathBuf,
+    /// YAML or JSON of objects that stand beside them, for plugins that look at others; what is not in it is absent.
+    #[arg(long, value_name = "FILE")]
+    pub related: Option<PathBuf>,
     /// Print what would be made while the objects wait to be deleted, by plugins that finalize.
     #[arg(long)]
     pub finalize: bool,

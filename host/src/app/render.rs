@@ -8,6 +8,7 @@
 //! the way of the one that the host generates.
 
 pub(crate) mod input;
+mod related;
 mod output;
 
 use std::io::Write;
@@ -34,9 +35,10 @@ struct Refusal {
 }
 
 pub async fn render(args: RenderArgs) -> anyhow::Result<Exit> {
-    let RenderArgs { filename, plugins, finalize } = args;
-    let objects = match input::read(&filename) {
-        Ok(objects) => objects,
+    let RenderArgs { filename, plugins, related, finalize } = args;
+    let read = || anyhow::Ok((input::read(&filename)?, related.as_deref().map(input::read).transpose()?));
+    let (objects, others) = match read() {
+        Ok((objects, others)) => (objects, others.unwrap_or_default()),
         Err(error) => {
             say(&format!("{error:#}"));
             return Ok(Exit::Usage);
@@ -56,7 +58,7 @@ pub async fn render(args: RenderArgs) -> anyhow::Result<Exit> {
     let mut exit = Exit::Ok;
     let mut stdout = std::io::stdout().lock();
     for object in &objects {
-        match render_one(&registry, object, finalize) {
+        match render_one(&registry, object, &others, finalize) {
             Ok(text) => stdout.write_all(text.as_bytes()).context("write to stdout")?,
             Err(refusal) => {
                 say(&format!("{object}: {}: {}", refusal.reason, refusal.message));
@@ -69,8 +71,8 @@ pub async fn render(args: RenderArgs) -> anyhow::Result<Exit> {
 }
 
 /// dispatch → check the parent → render → check the rendering, as in the object walk.
-fn render_one(registry: &Registry, object: &Object, finalize: bool) -> Result<String, Refusal> {
-    let Object { group, version, parent, value } = object;
+fn render_one(registry: &Registry, object: &Object, others: &[Object], finalize: bool) -> Result<String, Refusal> {
+    let Object { group, version, parent, value, placed: _ } = object;
     let plugin = dispatch(registry, group, version, &parent.kind, value)?;
     let Plugin { name, manifest, grant, limits, component, passed, .. } = &*plugin;
     check::parent(parent, name, grant, manifest).map_err(|violation| refused(violation.reason(), &violation))?;
@@ -98,7 +100,15 @@ fn render_one(registry: &Registry, object: &Object, finalize: bool) -> Result<St
         secrets: Vec::new(),
         now: u64::try_from(clock::now().as_second()).unwrap_or_default(),
     };
-    let request = request(&plugin, parent, gathered);
+    let mut request = request(&plugin, parent, gathered);
+    let mut names = Vec::new();
+    if component.hooks().relations {
+        let asked = answer(name, component.related(&request))?;
+        let queries = check::related(asked, parent, name, grant, manifest);
+        let queries = queries.map_err(|violation| refused(violation.reason(), &violation))?;
+        request.related = related::answers(&queries, parent, others);
+        names = check::related_names(&queries, &request.related, parent);
+    }
     let named = grant.user_secrets.iter().filter_map(|granted| value.pointer(&granted.path)?.as_str());
     let user_secrets: Vec<String> = named.map(str::to_owned).collect();
     let context = check::Context {
@@ -109,6 +119,7 @@ fn render_one(registry: &Registry, object: &Object, finalize: bool) -> Result<St
         selector_labels: &request.selector_labels,
         limits,
         user_secrets: &user_secrets,
+        related: &names,
     };
     let output = output::Output { object, plugin: name, selector_labels: &request.selector_labels, given: &given };
     let unreadable = |error| refused("OutputInvalid", &error);

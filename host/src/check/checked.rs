@@ -31,6 +31,15 @@ pub struct Context<'a> {
     pub limits: &'a PluginLimits,
     /// Names of the Secrets that the parent itself names, as the grant lets it: Pods may take them.
     pub user_secrets: &'a [String],
+    /// What was found of what the plugin asked to look at: what it makes may name those of the parent's namespace.
+    pub related: &'a [RelatedName],
+}
+
+/// An object of the core group in the parent's namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelatedName {
+    pub kind: String,
+    pub name: String,
 }
 
 /// A rendering within the grant and the rules.

@@ -15,8 +15,8 @@ pub struct Grant {
     pub serves: Vec<GrantedParent>,
     /// Kinds that the plugin may make as children. `{group: "", kind: Secret}` lets it have Secrets generated.
     pub children: Vec<GrantedKind>,
-    /// Kinds beside the children that the plugin may look at.
-    pub related: Vec<GrantedKind>,
+    /// Kinds beside the children that the plugin may look at. Of a Secret it sees the revision, and its Pods may take it.
+    pub related: Vec<GrantedRelated>,
     /// Namespaces whose parents the plugin may serve; `*` is all.
     pub namespaces: Vec<String>,
     /// Where parents name Secrets of the user's own, that Pods of the plugin may then take.
@@ -57,6 +57,18 @@ pub struct GrantedKind {
     /// API group; empty for the core group.
     pub group: String,
     pub kind: String,
+}
+
+/// A kind that may be looked at. Whoever may write the parent may so point at any object of the kind in these namespaces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GrantedRelated {
+    /// API group; empty for the core group.
+    pub group: String,
+    pub kind: String,
+    /// Namespaces beside the parent's own; `*` is all. A kind without namespaces needs none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<String>,
 }
 
 /// A place where a parent names a Secret in its own namespace. Whoever may write the parent may so point at any Secret there.
@@ -112,6 +124,13 @@ impl Grant {
 
     pub fn allows_related(&self, group: &str, kind: &str) -> bool {
         self.related.iter().any(|granted| granted.group == group && granted.kind == kind)
+    }
+
+    /// An object of a kind that may be looked at, in a namespace that is not the parent's.
+    pub fn allows_related_in(&self, group: &str, kind: &str, namespace: &str) -> bool {
+        let of_kind = |granted: &&GrantedRelated| granted.group == group && granted.kind == kind;
+        let namespaces = self.related.iter().filter(of_kind).flat_map(|granted| &granted.namespaces);
+        namespaces.into_iter().any(|granted| granted == "*" || granted == namespace)
     }
 
     pub fn allows_namespace(&self, namespace: &str) -> bool {

@@ -94,6 +94,7 @@ impl Walk<'_> {
             Shape::Name(kind) => match value.as_str() {
                 Some(name) if self.own.contains(&("", *kind, name)) => Ok(()),
                 Some(name) if *kind == "Secret" && self.is_users(name) => Ok(()),
+                Some(name) if self.is_related(kind, name) => Ok(()),
                 Some(name) => self.foreign(kind, name, path),
                 None => Err(Fault::new(Rule::Shape, path.pointer(), "must be a string")),
             },
@@ -109,6 +110,10 @@ impl Walk<'_> {
     /// Of the user's own, in a Pod: nothing else may hand it on.
     fn is_users(&self, name: &str) -> bool {
         pod_template::makes_pods(self.group, self.kind) && self.context.user_secrets.iter().any(|own| own == name)
+    }
+
+    fn is_related(&self, kind: &str, name: &str) -> bool {
+        self.context.related.iter().any(|found| found.kind == kind && found.name == name)
     }
 
     fn fields(

@@ -108,6 +108,7 @@ impl World {
             selector_labels: &self.selector_labels,
             limits: &self.limits,
             user_secrets: &self.user_secrets,
+            related: &[],
         }
     }
 

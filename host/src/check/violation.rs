@@ -80,6 +80,8 @@ rules! {
     PodSecurity,
     /// A field that is the grant's to give, by `allowedFields`.
     Field,
+    /// A question of the hook `related` that is not well-formed.
+    Related,
     /// A name of an object that is not this rendering's own.
     Reference,
     /// Selects more than this parent's Pods.
@@ -100,7 +102,7 @@ impl Rule {
             Self::ParentName => "InvalidName",
             Self::InvalidGrant | Self::NotGranted | Self::ParentNamespace => "NotGranted",
             Self::NeverGranted | Self::ClusterScoped if !in_child => "NotGranted",
-            Self::InvalidManifest | Self::ParentStatus | Self::Condition => "OutputInvalid",
+            Self::InvalidManifest | Self::ParentStatus | Self::Condition | Self::Related => "OutputInvalid",
             _ => "InvalidChild",
         }
     }

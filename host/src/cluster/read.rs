@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::client::{Api, JSON, at, decode, parameter, refused, within};
 use super::error::{ApiError, ApiErrorKind};
@@ -34,6 +35,27 @@ impl Api {
         parameter(&mut uri, "labelSelector", selector.unwrap_or_default());
         parameter(&mut uri, "continue", token);
         self.call(Method::GET, uri, None, limits::LIST_BYTES).await.map_err(at(call))
+    }
+
+    /// At most so many objects, as of now, each as JSON text; `None` where there are more.
+    pub async fn list_few(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        selector: &str,
+        most: usize,
+    ) -> Result<Option<Vec<Box<RawValue>>>, ApiError> {
+        #[derive(Deserialize)]
+        struct Page {
+            items: Option<Vec<Box<RawValue>>>,
+        }
+        let call = || format!("list {}", resource.describe(namespace, None, None));
+        let mut uri = resource.path(namespace, None, None);
+        uri.push_str(&format!("?limit={}", most.saturating_add(1)));
+        parameter(&mut uri, "labelSelector", selector);
+        let answer = self.call(Method::GET, uri, None, limits::LIST_BYTES).await.map_err(at(call))?;
+        let Page { items } = decode(&answer).map_err(at(call))?;
+        Ok(items.or(Some(Vec::new())).filter(|items| items.len() <= most))
     }
 
     /// Opens a watch: the answer's body is the stream. Only the start is under a time-out.

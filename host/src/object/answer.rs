@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::ask::failed;
 use super::failure::WalkError;
 use super::gather::Gathered;
 use super::host::Host;
 use super::parents::Parent;
-use super::render::{self, RenderError};
+use super::render;
 use crate::check::{self, CheckedFinalization, CheckedParts, Context};
 use crate::plugin::Plugin;
 
@@ -52,13 +53,6 @@ fn context<'a>(
         selector_labels: &gathered.request.selector_labels,
         limits: &plugin.limits,
         user_secrets,
-    }
-}
-
-fn failed(plugin: &Plugin, error: RenderError) -> WalkError {
-    let plugin = plugin.name.clone();
-    match error {
-        RenderError::Call(error) => WalkError::Render { plugin, error },
-        RenderError::Busy(again) => WalkError::Busy { plugin, again },
+        related: &gathered.related,
     }
 }

@@ -8,7 +8,7 @@ use super::memory::{Memory, News, Stop};
 use super::outcome::Outcome;
 use super::parents::{Named, Parent};
 use super::retry::Retry;
-use super::{apply, dispatch, finalizer, gather, kept, own, refusal, render, secrets, status};
+use super::{apply, dispatch, finalizer, gather, kept, look, own, refusal, render, secrets, status};
 use crate::check::Violation;
 use crate::clock::{self, Instant};
 use crate::limits::STALE_CHILD_GRACE;
@@ -22,6 +22,8 @@ pub(crate) enum WalkError {
     Dispatch(#[from] dispatch::DispatchError),
     #[error(transparent)]
     Gather(#[from] gather::GatherError),
+    #[error(transparent)]
+    Look(#[from] look::LookError),
     #[error("{}", render::message(error, plugin))]
     Render { plugin: String, error: CallError },
     #[error("plugin {plugin} hangs with other objects; this one waits for its turn")]
@@ -112,6 +114,7 @@ impl WalkError {
         match self {
             Self::Dispatch(_) => "Dispatch",
             Self::Gather(_) => "Gather",
+            Self::Look(_) => "Look",
             Self::Render { .. } | Self::Busy { .. } => "Render",
             Self::Check(_) => "Check",
             Self::Kept(_) => "Kept",
@@ -128,6 +131,7 @@ impl WalkError {
         match self {
             Self::Dispatch(error) => error.reason().to_owned(),
             Self::Gather(error) => error.reason().to_owned(),
+            Self::Look(error) => error.reason().to_owned(),
             Self::Render { error, .. } => error.reason().to_owned(),
             Self::Busy { .. } => "PluginBusy".to_owned(),
             Self::Check(violation) => violation.reason().to_owned(),
@@ -145,6 +149,7 @@ impl WalkError {
         match self {
             Self::Dispatch(error) => error.retry(),
             Self::Gather(error) => error.retry(),
+            Self::Look(error) => error.retry(),
             Self::Render { error, .. } => render::retry(error),
             Self::Busy { .. } => Retry::Passing,
             Self::Check(_) => Retry::Permanent,
@@ -177,7 +182,7 @@ impl WalkError {
             _ => {}
         }
         match self {
-            Self::Gather(gather::GatherError::Unfilled { .. }) => true,
+            Self::Gather(gather::GatherError::Unfilled { .. }) | Self::Look(look::LookError::Unfilled { .. }) => true,
             Self::Finalize(error) => error.is_quiet(memory),
             // Its event tells the rest.
             Self::Apply { errors } if errors.is_parents_end() => true,
@@ -200,6 +205,7 @@ impl WalkError {
     fn refusal(&self) -> Option<&refusal::Refusal> {
         match self {
             Self::Secrets(error) => error.refusal(),
+            Self::Look(error) => error.refusal(),
             Self::Apply { errors } => errors.refusal(),
             Self::Prune(refusal) => Some(refusal),
             Self::Finalizer(error) => error.refusal(),

@@ -23,7 +23,7 @@ use super::outcome::{Finalizing, Next, Outcome};
 use super::own::Owned;
 use super::parents::{Parent, ParentKey};
 use super::queue::Lane;
-use super::{again, answer, apply, dispatch, finalizer, gather, news, own, prune, report, secrets};
+use super::{again, answer, apply, ask, dispatch, finalizer, news, own, prune, report, secrets};
 use crate::check::{self, CheckedChildren, CheckedFinalization};
 use crate::clock::{self, Instant};
 use crate::limits::{PASSING_BACKOFF, SECRET_ROUNDS};
@@ -126,7 +126,7 @@ async fn attempt(
         return Ok(Step::Waiting { finalizing, wrote: false });
     }
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
-    let mut gathered = gather::gather(host, &plugin, parent, memory)?;
+    let mut gathered = ask::gathered(host, &plugin, parent, memory).await?;
     let refused = memory.refused == Some(gathered.fingerprint);
     let once = std::mem::take(&mut memory.render_once);
     memory.secrets_unread |= once;
@@ -146,7 +146,7 @@ async fn attempt(
         if round == SECRET_ROUNDS || gathered.has_seen(&memory.secrets) {
             break;
         }
-        gathered = gather::gather(host, &plugin, parent, memory)?;
+        gathered = ask::gathered(host, &plugin, parent, memory).await?;
         parts = answer::finalization(host, &plugin, parent, &gathered).await?;
     }
     memory.refused = None;

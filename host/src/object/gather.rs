@@ -11,12 +11,13 @@ use super::memory::{Memory, Settled};
 use super::parents::Parent;
 use super::record::{Heir, Record};
 use super::retry::Retry;
+use crate::check::RelatedName;
 use crate::clock;
 use crate::cluster::ObjectView;
 use crate::limits::PARENT_BYTES;
 use crate::plugin::Plugin;
 use crate::plugin::request::{self, request};
-use crate::sandbox::model::{ObservedChild, Request, SecretRevision};
+use crate::sandbox::model::{ObservedChild, RelatedObject, Request, SecretRevision};
 
 pub(crate) struct Gathered {
     pub request: Request,
@@ -26,6 +27,8 @@ pub(crate) struct Gathered {
     pub children: Vec<Arc<Child>>,
     /// The Secrets that the object itself names, where the grant lets it.
     pub user_secrets: Vec<UserSecret>,
+    /// What was found of what the plugin asked to look at, as children may name it.
+    pub related: Vec<RelatedName>,
 }
 
 /// One that an object names.
@@ -106,7 +109,7 @@ pub(crate) fn gather(host: &Host, plugin: &Plugin, parent: &Parent, memory: &Mem
     };
     let request = request(plugin, &parent.id, gathered);
     let user_secrets = user_secrets(plugin, parent);
-    Ok(Gathered { fingerprint: fingerprint(plugin, &request), request, children, user_secrets })
+    Ok(Gathered { fingerprint: fingerprint(plugin, &request), request, children, user_secrets, related: Vec::new() })
 }
 
 fn user_secrets(plugin: &Plugin, parent: &Parent) -> Vec<UserSecret> {
@@ -148,6 +151,13 @@ pub(crate) fn is_anothers(host: &Host, parent: &Parent, uid: &str) -> bool {
 }
 
 impl Gathered {
+    /// What the plugin asked to look at, and what was found of it.
+    pub(crate) fn relate(&mut self, plugin: &Plugin, objects: Vec<RelatedObject>, names: Vec<RelatedName>) {
+        self.request.related = objects;
+        self.related = names;
+        self.fingerprint = fingerprint(plugin, &self.request);
+    }
+
     /// Whether the request names these revisions.
     pub(crate) fn has_seen(&self, secrets: &BTreeMap<String, String>) -> bool {
         self.request.secrets.iter().map(|secret| (&secret.name, &secret.revision)).eq(secrets)

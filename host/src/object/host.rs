@@ -14,6 +14,7 @@ use super::memory::hash_of;
 use super::namespaces::Namespaces;
 use super::parents::{Parent, ParentKey, Parents};
 use super::queue::{Lane, Queue};
+use super::related::Related;
 use super::serving::Serving;
 use super::slots::Slots;
 use crate::cluster::{Api, ApiError, ApiErrorKind, ObjectView, Resource};
@@ -33,6 +34,7 @@ pub struct Host {
     scopes: Vec<String>,
     pub(crate) parents: Parents,
     pub(crate) children: Children,
+    pub(crate) related: Related,
     pub(crate) queue: Queue<ParentKey>,
     pub(crate) queue_metrics: QueueMetrics,
     /// Renders at one time; the sandbox has room for each.
@@ -94,6 +96,7 @@ impl Host {
             scopes: namespaces,
             parents: Parents::default(),
             children: Children::default(),
+            related: Related::default(),
             queue: Queue::new(queue_metrics.clone()),
             queue_metrics,
             slots,
@@ -214,8 +217,9 @@ impl Host {
     pub fn unmet(&self) -> Unmet {
         let (mut starting, mut impossible, mut any) = (Vec::from_iter(self.namespaces.unmet()), Vec::new(), false);
         let kinds = self.kinds();
-        let Kinds { parents, children, .. } = &*kinds;
-        let all = parents.iter().map(|kind| (kind, true)).chain(children.iter().map(|kind| (kind, false)));
+        let Kinds { parents, children, related, .. } = &*kinds;
+        let others = children.iter().chain(related).map(|kind| (kind, false));
+        let all = parents.iter().map(|kind| (kind, true)).chain(others);
         for (kind, is_parent) in all {
             let standing = kind.standing();
             if matches!(standing, Standing::Staged | Standing::Idle) {
@@ -249,7 +253,12 @@ impl Host {
     /// Watches that were filled and do not go on for now: what they would tell is missing, which makes nobody unready.
     pub fn troubles(&self) -> Vec<String> {
         let kinds = self.kinds();
-        let all = kinds.parents.iter().chain(&kinds.children).filter(|kind| kind.standing() != Standing::Idle);
+        let all = kinds
+            .parents
+            .iter()
+            .chain(&kinds.children)
+            .chain(&kinds.related)
+            .filter(|kind| kind.standing() != Standing::Idle);
         let scopes = all.flat_map(|kind| kind.scopes().iter().map(move |scope| (kind, scope)));
         let filled = scopes.filter(|(_, scope)| scope.state() == State::Filled);
         filled
@@ -289,6 +298,7 @@ impl Host {
     /// The parent has gone for good.
     pub(crate) fn forget(&self, key: &ParentKey, uid: &str) {
         self.secrets_moved.lock().remove(uid);
+        self.related.ask(uid, Vec::new());
         self.waiting.lock().retain(|_, waits| waits != key);
     }
 

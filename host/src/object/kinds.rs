@@ -23,10 +23,13 @@ use crate::sandbox::model::KindRef;
 pub(crate) struct Kinds {
     pub parents: Vec<Arc<Kind>>,
     pub children: Vec<Arc<Kind>>,
+    /// What plugins look at beside them.
+    pub related: Vec<Arc<Kind>>,
     /// Grows with each change of the plugins.
     pub generation: u64,
     reductions: Vec<Arc<Reduction>>,
     by_ref: HashMap<KindRef, usize>,
+    related_by_ref: HashMap<KindRef, usize>,
     child_names: Vec<String>,
 }
 
@@ -111,6 +114,8 @@ impl Kinds {
         let mut kinds = Self {
             parents: self.parents.clone(),
             children: self.children.clone(),
+            related: self.related.clone(),
+            related_by_ref: self.related_by_ref.clone(),
             generation,
             reductions: self.reductions.clone(),
             by_ref: self.by_ref.clone(),
@@ -140,11 +145,24 @@ impl Kinds {
                 kinds.by_ref.insert(kind, index);
             }
         }
+        for kind in related_to(next) {
+            if !kinds.related_by_ref.contains_key(&kind) {
+                let index = kinds.related.len();
+                kinds.related.push(Arc::new(Kind::child(&kind, namespaces, served)));
+                kinds.related_by_ref.insert(kind, index);
+            }
+        }
         for (kind, &index) in &kinds.by_ref {
             let Some(reduction) = kinds.reductions.get_mut(index) else { continue };
             let observed = now.plugins().iter().chain(next.plugins()).filter_map(|plugin| observed(plugin, kind));
             if let Some(wider) = reduction.widened(observed, generation) {
                 *reduction = Arc::new(wider);
+            }
+        }
+        let wanted: HashSet<KindRef> = related_to(next).collect();
+        for (_, &index) in kinds.related_by_ref.iter().filter(|(kind, _)| wanted.contains(kind)) {
+            if let Some(kind) = kinds.related.get(index).filter(|kind| kind.standing() == Standing::Idle) {
+                kind.stand(Standing::Staged);
             }
         }
         for (kind, reduction) in kinds.children.iter().zip(&kinds.reductions) {
@@ -164,10 +182,14 @@ impl Kinds {
             let serves = served.contains(&(kind.group.clone(), kind.kind.clone()));
             kind.stand(if serves { Standing::Serving } else { Standing::Unserved });
         }
-        let needed: HashSet<KindRef> = children_of(registry).collect();
-        for (kind, &index) in &self.by_ref {
-            if let Some(child) = self.children.get(index) {
-                child.stand(if needed.contains(kind) { Standing::Serving } else { Standing::Idle });
+        let (children, related) = (children_of(registry).collect(), related_to(registry).collect());
+        let tables = [(&self.by_ref, &self.children, children), (&self.related_by_ref, &self.related, related)];
+        for (by_ref, kinds, needed) in tables {
+            let needed: HashSet<KindRef> = needed;
+            for (kind, &index) in by_ref {
+                if let Some(known) = kinds.get(index) {
+                    known.stand(if needed.contains(kind) { Standing::Serving } else { Standing::Idle });
+                }
             }
         }
     }
@@ -186,7 +208,8 @@ impl Kinds {
         let parents = self.parents.iter().filter(serves).map(|kind| (kind, 0));
         let children = plugin.manifest.children.iter().filter_map(|child| self.by_ref.get(&child.kind));
         let children = children.filter_map(|index| self.children.get(*index)).map(|kind| (kind, since));
-        parents.chain(children).all(|(kind, since)| {
+        let related = plugin.manifest.related.iter().filter_map(|kind| self.related(kind)).map(|(_, kind)| (kind, 0));
+        parents.chain(children).chain(related).all(|(kind, since)| {
             kind.scopes.iter().all(|scope| match scope.state() {
                 State::Starting(_) => false,
                 State::Filled => kind.unwatched || scope.listed.load(Ordering::Relaxed) >= since,
@@ -198,6 +221,11 @@ impl Kinds {
     pub(crate) fn child(&self, kind: &KindRef) -> Option<(usize, &Arc<Kind>)> {
         let index = *self.by_ref.get(kind)?;
         Some((index, self.children.get(index)?))
+    }
+
+    pub(crate) fn related(&self, kind: &KindRef) -> Option<(usize, &Arc<Kind>)> {
+        let index = *self.related_by_ref.get(kind)?;
+        Some((index, self.related.get(index)?))
     }
 
     pub(crate) fn resource(&self, child: usize) -> Option<Arc<Resource>> {
@@ -227,6 +255,10 @@ impl Kinds {
 
 fn children_of(registry: &Registry) -> impl Iterator<Item = KindRef> {
     registry.plugins().iter().flat_map(|plugin| plugin.manifest.children.iter().map(|child| child.kind.clone()))
+}
+
+fn related_to(registry: &Registry) -> impl Iterator<Item = KindRef> {
+    registry.plugins().iter().flat_map(|plugin| plugin.manifest.related.iter().cloned())
 }
 
 fn observed<'a>(plugin: &'a Plugin, kind: &KindRef) -> Option<(&'a str, &'a [String])> {
@@ -313,6 +345,16 @@ impl Kind {
             State::Unusable(problem) => Err(problem),
             State::Starting(_) => Ok(false),
         }
+    }
+
+    /// How far the watch has come that would tell of an object, of whichever parent; `None` where there is none. Without a
+    /// namespace: of a kind that has none.
+    pub(crate) fn watched(&self, namespace: Option<&str>) -> Option<State> {
+        let covers = |scope: &&Scope| match namespace {
+            Some(namespace) => scope.namespace.as_deref().is_none_or(|own| own == namespace),
+            None => true,
+        };
+        self.scopes.iter().find(covers).map(Scope::state)
     }
 
     pub(crate) fn resource(&self) -> Option<Arc<Resource>> {

@@ -12,7 +12,7 @@ use super::parents::Named;
 use super::retry::Retry;
 use super::tries::Tries;
 use crate::clock::Instant;
-use crate::sandbox::model::Condition;
+use crate::sandbox::model::{Condition, RelatedQuery};
 
 #[derive(Default)]
 pub(crate) struct Memory {
@@ -53,6 +53,8 @@ pub(crate) struct Memory {
     /// Hash of what the last reading of them was for, and not before when the same is tried again, since it failed.
     pub secrets_asked: u64,
     pub secrets_again: Option<Instant>,
+    /// What the hook `related` asked for, with the hash of the request that it answers.
+    pub related: Option<(u64, Vec<RelatedQuery>)>,
     /// Render whether or not anything has changed.
     pub render_once: bool,
     /// When everything is looked at again.

@@ -8,7 +8,7 @@ use super::host::Host;
 use super::memory::{Memory, News};
 use super::outcome::{Next, Outcome};
 use super::parents::{Parent, ParentKey};
-use super::{answer, dispatch, gather, kept, own, status};
+use super::{answer, ask, dispatch, kept, own, status};
 use crate::check::{self, CheckedChildren, CheckedParts};
 use crate::names;
 
@@ -53,7 +53,7 @@ async fn held_back(
 ) -> Result<Vec<String>, WalkError> {
     let plugin = dispatch::dispatch(&host.registry(), &host.group_of(key), parent)?;
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
-    let gathered = gather::gather(host, &plugin, parent, memory)?;
+    let gathered = ask::gathered(host, &plugin, parent, memory).await?;
     let CheckedParts { children, secrets, .. } = answer::rendering(host, &plugin, parent, &gathered).await?;
     kept::compatible(host, parent, &plugin.name, &children)?;
     let CheckedChildren::Exactly(children) = children else { return Ok(Vec::new()) };

@@ -4,14 +4,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use super::children::{Child, ChildId, Held};
 use super::record::Record;
 use super::{data, failed, readiness};
 use crate::clock;
 use crate::cluster::ObjectView;
 use crate::names;
+use crate::plugin::projection;
 use crate::sandbox::model::KindRef;
 
 /// What one kind of child is watched for.
@@ -119,67 +118,20 @@ impl Reduction {
     }
 
     fn project(&self, object: &ObjectView<'_>, pointers: &[String]) -> Arc<str> {
-        let mut projection = Map::from_iter([
-            ("apiVersion".to_owned(), self.api_version.clone().into()),
-            ("kind".to_owned(), self.name.clone().into()),
-            ("metadata".to_owned(), serde_json::json!({"name": object.name, "uid": object.uid})),
-        ]);
-        // Secret data never enters a guest, whatever the plugin asks for.
-        let secret = self.group.is_empty() && self.name == "Secret";
-        let always = ["/status/phase", "/status/conditions"];
-        for pointer in always.into_iter().chain(pointers.iter().map(String::as_str)) {
-            if secret && ["/data", "/stringData"].iter().any(|data| pointer.starts_with(data)) {
-                continue;
-            }
-            if let Some(value) = object.pointer(pointer).and_then(|raw| serde_json::from_str(raw.get()).ok()) {
-                put(&mut projection, pointer, value);
-            }
-        }
-        Value::Object(projection).to_string().into()
+        let kind = projection::Kind { group: &self.group, api_version: &self.api_version, kind: &self.name };
+        let pointers = projection::ALWAYS.into_iter().chain(pointers.iter().map(String::as_str));
+        projection::of(kind, &object.name, &object.uid, pointers, |pointer| {
+            serde_json::from_str(object.pointer(pointer)?.get()).ok()
+        })
+        .into()
     }
-}
-
-/// Puts a value where a JSON pointer says. List items keep their index: what
-/// stands before is filled with null.
-fn put(root: &mut Map<String, Value>, pointer: &str, value: Value) {
-    let mut tokens = pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~")).peekable();
-    let Some(first) = tokens.next() else { return };
-    let mut at = root.entry(first).or_insert(Value::Null);
-    for token in tokens {
-        if let Ok(index) = token.parse::<usize>().map(|index| index.min(crate::limits::JSON_DEPTH)) {
-            if !at.is_array() {
-                *at = Value::Array(Vec::new());
-            }
-            let Value::Array(items) = at else { return };
-            if items.len() <= index {
-                items.resize(index + 1, Value::Null);
-            }
-            let Some(item) = items.get_mut(index) else { return };
-            at = item;
-        } else {
-            if !at.is_object() {
-                *at = Value::Object(Map::new());
-            }
-            let Value::Object(fields) = at else { return };
-            at = fields.entry(token).or_insert(Value::Null);
-        }
-    }
-    *at = value;
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
-
-    #[test]
-    fn a_pointer_is_put_back_where_it_stood() {
-        let mut root = Map::new();
-        put(&mut root, "/spec/ports/1/nodePort", json!(30000));
-        put(&mut root, "/spec/a~1b", json!("x"));
-        assert_eq!(Value::Object(root), json!({"spec": {"ports": [null, {"nodePort": 30000}], "a/b": "x"}}));
-    }
 
     #[test]
     fn what_a_child_makes_is_no_child() {

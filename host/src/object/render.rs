@@ -8,7 +8,7 @@ use super::parents::Parent;
 use super::retry::Retry;
 use super::slots::Slot;
 use crate::plugin::Plugin;
-use crate::sandbox::model::{CallError, FailureClass, Finalized, Rendered, Request, Usage};
+use crate::sandbox::model::{Asked, CallError, FailureClass, Finalized, Rendered, Request, Usage};
 
 /// Why there is no rendering.
 pub(crate) enum RenderError {
@@ -79,6 +79,19 @@ pub(crate) async fn finalize(
     let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
     let component = plugin.component.clone();
     let answer = elsewhere(slot, move || component.finalize(&request)).await?;
+    answered(host, plugin, parent, answer)
+}
+
+/// The hook of that name.
+pub(crate) async fn related(
+    host: &Host,
+    plugin: &Arc<Plugin>,
+    parent: &Parent,
+    request: Request,
+) -> Result<Asked, RenderError> {
+    let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
+    let component = plugin.component.clone();
+    let answer = elsewhere(slot, move || component.related(&request)).await?;
     answered(host, plugin, parent, answer)
 }
 

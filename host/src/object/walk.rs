@@ -6,7 +6,7 @@ use super::host::Host;
 use super::memory::{Memory, Settled};
 use super::outcome::{Next, Outcome};
 use super::parents::{Parent, ParentKey};
-use super::{again, answer, dispatch, finalize, finalizer, gather, kept, news, own, pause, prune, secrets};
+use super::{again, answer, ask, dispatch, finalize, finalizer, kept, news, own, pause, prune, secrets};
 use crate::check::{self, CheckedChildren, CheckedParts};
 use crate::limits::{PASSING_BACKOFF, SECRET_ROUNDS};
 
@@ -56,7 +56,7 @@ async fn steps(
     };
     host.census.count(&mut memory.plugin, Some(&plugin.name));
     check::parent(&parent.id, &plugin.name, &plugin.grant, &plugin.manifest)?;
-    let mut gathered = gather::gather(host, &plugin, parent, memory)?;
+    let mut gathered = ask::gathered(host, &plugin, parent, memory).await?;
     let finalizes = plugin.component.hooks().finalizer;
     let held_right = parent.is_held() == finalizes;
     // Whatever this walk comes to: the next is one like any other.
@@ -86,7 +86,7 @@ async fn steps(
             break;
         }
         // The plugin has not seen these revisions yet, and may put them into a Pod, or want one more Secret.
-        gathered = gather::gather(host, &plugin, parent, memory)?;
+        gathered = ask::gathered(host, &plugin, parent, memory).await?;
         parts = answer::rendering(host, &plugin, parent, &gathered).await?;
         kept::compatible(host, parent, &plugin.name, &parts.children)?;
     }

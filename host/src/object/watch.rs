@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tokio::task::{AbortHandle, JoinSet};
 
-use self::sinks::{child_sink, parent_sink};
+use self::sinks::{child_sink, parent_sink, related_sink};
 use super::host::Host;
 use super::kinds::{Kind, Kinds, Standing, State, Unusable};
 use crate::clock;
@@ -23,6 +23,7 @@ use crate::names;
 enum Role {
     Parent(usize),
     Child(usize),
+    Related(usize),
 }
 
 /// A kind that is watched, and the tasks that do it.
@@ -48,7 +49,8 @@ pub(crate) fn start(host: &Arc<Host>) -> JoinSet<()> {
 fn roles(kinds: &Kinds) -> Vec<(Role, Arc<Kind>)> {
     let parents = kinds.parents.iter().enumerate().map(|(index, kind)| (Role::Parent(index), Arc::clone(kind)));
     let children = kinds.children.iter().enumerate().map(|(index, kind)| (Role::Child(index), Arc::clone(kind)));
-    parents.chain(children).collect()
+    let related = kinds.related.iter().enumerate().map(|(index, kind)| (Role::Related(index), Arc::clone(kind)));
+    parents.chain(children).chain(related).collect()
 }
 
 /// Watches what the table of kinds holds, whenever it is another.
@@ -96,8 +98,10 @@ async fn keep(host: Arc<Host>) {
 
 /// What is not watched is not known.
 fn forget(host: &Host, role: Role) {
-    if let Role::Child(index) = role {
-        host.children.retain(index, None, &HashSet::new(), u64::MAX);
+    match role {
+        Role::Child(index) => drop(host.children.retain(index, None, &HashSet::new(), u64::MAX)),
+        Role::Related(index) => host.related.forget(index),
+        Role::Parent(_) => {}
     }
 }
 
@@ -110,10 +114,11 @@ async fn subscribe(host: Arc<Host>, role: Role, kind: Arc<Kind>, scope: usize) {
                 let namespaced = resource.namespaced;
                 host.namespaces.known().await;
                 kind.found(Some(resource.clone()));
-                if !namespaced {
+                if !namespaced && !matches!(role, Role::Related(_)) {
                     let problem = format!("{} is cluster-scoped; parents and children are namespaced", kind.name());
                     move_to(&host, &kind, scope, State::Unusable(Unusable::Missing(problem)));
-                } else if kind.unwatched {
+                } else if kind.unwatched || !namespaced && scope > 0 {
+                    // Of a kind without namespaces the first watch tells all.
                     move_to(&host, &kind, scope, State::Filled);
                     std::future::pending::<()>().await;
                 } else if follow(&host, role, &kind, scope, resource).await {
@@ -154,7 +159,7 @@ async fn find(host: &Host, kind: &Kind) -> Result<Option<Resource>, String> {
 /// Watches until the kind is gone, or served in another way. Returns whether it was ever filled.
 async fn follow(host: &Arc<Host>, role: Role, kind: &Kind, scope: usize, resource: Resource) -> bool {
     let Some(place) = kind.scopes().get(scope) else { return false };
-    let namespace = place.namespace.clone();
+    let namespace = place.namespace.clone().filter(|_| resource.namespaced);
     let selector = matches!(role, Role::Child(_)).then(|| names::INSTANCE_LABEL.to_owned());
     let open = || {
         let request = Watch { resource: resource.clone(), namespace: namespace.clone(), selector: selector.clone() };
@@ -162,6 +167,7 @@ async fn follow(host: &Arc<Host>, role: Role, kind: &Kind, scope: usize, resourc
         match role {
             Role::Parent(index) => watch(host.api.clone(), request, parent_sink(host, index, namespace)),
             Role::Child(index) => watch(host.api.clone(), request, child_sink(host, index, namespace)),
+            Role::Related(index) => watch(host.api.clone(), request, related_sink(host, index, namespace)),
         }
     };
     let (mut joined, mut reduced) = (host.namespaces.joins(), kind.reduced());
@@ -204,7 +210,7 @@ async fn follow(host: &Arc<Host>, role: Role, kind: &Kind, scope: usize, resourc
         };
         tokio::select! {
             changed = states.changed() => if changed.is_err() { return filled },
-            Ok(()) = joined.changed() => {
+            Ok(()) = joined.changed(), if !matches!(role, Role::Related(_)) => {
                 clock::sleep(NAMESPACES_SETTLE).await;
                 let since = (*joined.borrow_and_update(), *reduced.borrow_and_update());
                 next = Some((open(), since));

@@ -2,7 +2,7 @@
 //! host can run, and against the grant.
 
 use crate::check::{self, Grant, Violation};
-use crate::sandbox::{CallError, Component, Hooks, Manifest, Serving};
+use crate::sandbox::{CallError, Component, Manifest, Serving};
 
 #[derive(Debug, thiserror::Error)]
 pub enum DeclareError {
@@ -12,8 +12,6 @@ pub enum DeclareError {
     Unsteady,
     #[error("manifest: {field}: {rule}")]
     Manifest { field: String, rule: &'static str },
-    #[error("exports the hook `{0}`, which this host does not run yet")]
-    Hook(&'static str),
     #[error(transparent)]
     NotGranted(#[from] Violation),
 }
@@ -23,24 +21,20 @@ impl DeclareError {
         match self {
             Self::Describe(error) => error.reason(),
             Self::Unsteady | Self::Manifest { .. } => "OutputInvalid",
-            Self::Hook(_) => "ArtifactInvalid",
             Self::NotGranted(violation) => violation.reason(),
         }
     }
 }
 
 pub fn declare(component: &Component, grant: &Grant) -> Result<Manifest, DeclareError> {
-    // A hook that is passed over would be a promise broken: a render without the objects that it asked for.
-    let Hooks { finalizer: _, relations } = component.hooks();
-    if relations {
-        return Err(DeclareError::Hook("relations"));
-    }
     let manifest = component.describe().0?;
     if component.describe().0? != manifest {
         return Err(DeclareError::Unsteady);
     }
     check::manifest(&manifest, grant)?;
     consistent(&manifest)?;
+    let rule = "names kinds, and the plugin exports no `relations` interface to ask for them";
+    agree(manifest.related.is_empty() || component.hooks().relations, "/related", rule)?;
     Ok(manifest)
 }
 

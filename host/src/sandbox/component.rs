@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::compiler::{self, Compiled};
 use super::contract::{self, Guest};
 use super::engine::Engine;
-use super::model::{CallError, Finalized, Hooks, LoadError, Manifest, Rendered, Request, Usage};
+use super::model::{Asked, CallError, Finalized, Hooks, LoadError, Manifest, Rendered, Request, Usage};
 use super::store;
 use super::world::World;
 use crate::limits::{self, PluginLimits};
@@ -88,6 +88,12 @@ impl Component {
     pub fn finalize(&self, request: &Request) -> (Result<Finalized, CallError>, Usage) {
         let Inner { engine, limits, guest, .. } = &*self.inner;
         store::call(engine, limits, World::of(request), |store| guest.finalize(store, request))
+    }
+
+    /// Only where `hooks` says that it has the hook.
+    pub fn related(&self, request: &Request) -> (Result<Asked, CallError>, Usage) {
+        let Inner { engine, limits, guest, .. } = &*self.inner;
+        store::call(engine, limits, World::of(request), |store| guest.related(store, request))
     }
 
     /// For a thread that others wait for: within little fuel and time. `None` where the guest wants more, now or lately;

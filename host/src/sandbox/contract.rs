@@ -5,7 +5,7 @@ use wasmtime::Store;
 use wasmtime::component::types::ComponentItem;
 
 use super::imports::{self, Allowed, same_track};
-use super::model::{Finalized, Hooks, LoadError, Manifest, Rendered, Request};
+use super::model::{Asked, Finalized, Hooks, LoadError, Manifest, Rendered, Request};
 use super::store::{State, Stop};
 use super::wasi;
 
@@ -76,6 +76,12 @@ impl Guest {
     pub(super) fn finalize(&self, store: &mut Store<State>, request: &Request) -> Result<Finalized, Stop> {
         match self {
             Self::V0_1(guest) => guest.finalize(store, request),
+        }
+    }
+
+    pub(super) fn related(&self, store: &mut Store<State>, request: &Request) -> Result<Asked, Stop> {
+        match self {
+            Self::V0_1(guest) => guest.related(store, request),
         }
     }
 }

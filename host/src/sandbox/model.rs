@@ -70,6 +70,12 @@ pub struct KindRef {
     pub plural: String,
 }
 
+impl KindRef {
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Serving {
@@ -120,6 +126,13 @@ pub struct Request {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<u64>,
     pub seed: u64,
+}
+
+impl Request {
+    /// As the hook `related` is asked.
+    pub fn unrelated(&self) -> Self {
+        Self { related: Vec::new(), ..self.clone() }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -191,6 +204,42 @@ pub struct Rendering {
     /// Seconds, as the guest said; the caller clamps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_again_after: Option<u32>,
+}
+
+/// What the hook `related` gave: as [`Rendered`], not yet checked.
+#[derive(Debug)]
+pub struct Asked {
+    pub(super) queries: Vec<RelatedQuery>,
+}
+
+impl Asked {
+    pub fn into_queries(self) -> Vec<RelatedQuery> {
+        self.queries
+    }
+}
+
+/// What a plugin wants to look at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RelatedQuery {
+    /// The plugin's own; comes back as [`RelatedObject::id`].
+    pub id: String,
+    pub kind: KindRef,
+    /// `None`: the parent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    pub by: Selection,
+    /// JSON pointers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observe: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Selection {
+    Name(String),
+    /// All of these; none: every object.
+    Labels(Vec<(String, String)>),
 }
 
 /// What the hook `finalize` gave: as [`Rendered`], not yet checked.

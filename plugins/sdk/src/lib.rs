@@ -46,6 +46,7 @@ mod kinds;
 pub mod log;
 mod manifest;
 mod read;
+pub mod related;
 mod rendering;
 mod request;
 #[cfg(feature = "testing")]

@@ -11,7 +11,7 @@ pub struct Kind {
     version: &'static str,
     kind: &'static str,
     plural: &'static str,
-    observe: &'static [&'static str],
+    pub(crate) observe: &'static [&'static str],
 }
 
 impl Kind {
@@ -42,7 +42,7 @@ impl Kind {
         self.kind == kind && self.group == group
     }
 
-    fn reference(&self) -> contract::KindRef {
+    pub(crate) fn reference(&self) -> contract::KindRef {
         contract::KindRef {
             group: self.group.to_owned(),
             version: self.version.to_owned(),
@@ -110,6 +110,12 @@ impl Manifest {
     pub fn child(mut self, kind: Kind) -> Self {
         let observe = kind.observe.iter().map(|&pointer| pointer.to_owned()).collect();
         self.0.children.push(contract::ChildKind { kind: kind.reference(), observe });
+        self
+    }
+
+    /// A kind that [`Relations::related`](crate::related::Relations::related) may ever ask for.
+    pub fn related(mut self, kind: Kind) -> Self {
+        self.0.related.push(kind.reference());
         self
     }
 

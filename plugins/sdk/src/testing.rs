@@ -40,6 +40,7 @@ pub struct Fixture<P> {
     config: Value,
     children: Vec<contract::ObservedChild>,
     secrets: Vec<contract::SecretRevision>,
+    related: Vec<contract::RelatedObject>,
     now: Option<u64>,
     plugin: PhantomData<P>,
 }
@@ -77,6 +78,7 @@ impl Fixture<()> {
             config: json!({}),
             children: Vec::new(),
             secrets: Vec::new(),
+            related: Vec::new(),
             now: manifest.uses_time.then_some(1_767_225_600),
             plugin: PhantomData,
         };
@@ -149,6 +151,33 @@ impl<P: Plugin> Fixture<P> {
         self
     }
 
+    /// An object that answers the query of this id, as its paths show it.
+    #[expect(clippy::needless_pass_by_value, reason = "always a json!() of its own")]
+    pub fn related(self, id: &str, object: Value) -> Self {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
+        self.answered(id, api_version, kind, name, contract::RelatedOutcome::Found(object.to_string()))
+    }
+
+    /// There is none of the name that the query of this id asks for.
+    pub fn absent(self, id: &str, kind: Kind, name: &str) -> Self {
+        let contract::KindRef { group, version, kind, plural: _ } = kind.reference();
+        let api_version = if group.is_empty() { version } else { format!("{group}/{version}") };
+        self.answered(id, api_version, kind, name.to_owned(), contract::RelatedOutcome::Absent)
+    }
+
+    fn answered(
+        mut self,
+        id: &str,
+        api_version: String,
+        kind: String,
+        name: String,
+        outcome: contract::RelatedOutcome,
+    ) -> Self {
+        self.related.push(contract::RelatedObject { id: id.to_owned(), api_version, kind, name, outcome });
+        self
+    }
+
     /// Seconds since 1970.
     pub fn now(mut self, seconds: u64) -> Self {
         self.now = Some(seconds);
@@ -163,7 +192,7 @@ impl<P: Plugin> Fixture<P> {
             config: self.config.to_string(),
             selector_labels: vec![contract::Label { key: rules::SELECTOR.to_owned(), value: self.uid() }],
             children: self.children.clone(),
-            related: Vec::new(),
+            related: self.related.clone(),
             secrets: self.secrets.clone(),
             now: self.now,
             seed: 1,

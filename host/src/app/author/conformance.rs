@@ -11,7 +11,7 @@ use anyhow::Context;
 
 use super::super::cli::Exit;
 use super::super::cli::author::ConformanceArgs;
-use crate::check::{Grant, GrantedDiscriminator, GrantedKind, GrantedParent};
+use crate::check::{Grant, GrantedDiscriminator, GrantedKind, GrantedParent, GrantedRelated};
 use crate::limits::{LOG_LINE_BYTES, PluginLimits};
 use crate::plugin::golden::{self, Answer, Fixtures, differences};
 use crate::plugin::{PluginError, declare};
@@ -98,6 +98,11 @@ fn manifest(component: &Component) -> Result<Manifest, String> {
     let told = |error: PluginError| format!("{}: {error}", error.reason());
     let asked = component.describe().0.map_err(|error| told(declare::DeclareError::from(error).into()))?;
     let kind = |KindRef { group, kind, .. }: &KindRef| GrantedKind { group: group.clone(), kind: kind.clone() };
+    let everywhere = |KindRef { group, kind, .. }: &KindRef| GrantedRelated {
+        group: group.clone(),
+        kind: kind.clone(),
+        namespaces: vec!["*".to_owned()],
+    };
     let serves = asked.serves.iter().map(|one| GrantedParent {
         group: one.group.clone(),
         kind: one.kind.clone(),
@@ -109,7 +114,7 @@ fn manifest(component: &Component) -> Result<Manifest, String> {
     let grant = Grant {
         serves: serves.collect(),
         children: asked.children.iter().map(|child| kind(&child.kind)).collect(),
-        related: asked.related.iter().map(kind).collect(),
+        related: asked.related.iter().map(everywhere).collect(),
         namespaces: vec!["*".to_owned()],
         ..Grant::default()
     };

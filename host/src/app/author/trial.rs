@@ -2,12 +2,12 @@
 //! folder's own Plugin document.
 
 use super::fixture::Fixture;
-use crate::check::{self, Grant, Violation};
+use crate::check::{self, Grant, RelatedName, Violation};
 use crate::limits::PluginLimits;
 use crate::plugin::document::Document;
 use crate::plugin::golden::{Answer, Difference, differences};
 use crate::plugin::{PluginError, declare};
-use crate::sandbox::{CallError, Component, Engine, LogLine, Manifest};
+use crate::sandbox::{CallError, Component, Engine, LogLine, Manifest, Request};
 
 pub(super) struct Trial {
     name: String,
@@ -90,6 +90,7 @@ impl Trial {
         let named = grant.user_secrets.iter().filter_map(|granted| object.pointer(&granted.path)?.as_str());
         let user_secrets: Vec<String> = named.map(str::to_owned).collect();
         let selector_labels = &request.selector_labels;
+        let related = self.related(parent, request)?;
         let context = check::Context {
             parent,
             plugin: name,
@@ -98,6 +99,7 @@ impl Trial {
             selector_labels,
             limits,
             user_secrets: &user_secrets,
+            related: &related,
         };
         if Answer::is_finalized(component, request) {
             return match component.finalize(request).0 {
@@ -109,5 +111,16 @@ impl Trial {
             Ok(rendered) => check::rendering(rendered, &context).map(drop),
             Err(_) => Ok(()),
         }
+    }
+
+    /// What the hook asks for is held against the grant; what it says no to, a render would say too.
+    fn related(&self, parent: &check::Parent, request: &Request) -> Result<Vec<RelatedName>, Violation> {
+        let Self { name, grant, component, manifest, .. } = self;
+        if !component.hooks().relations {
+            return Ok(Vec::new());
+        }
+        let Ok(asked) = component.related(&request.unrelated()).0 else { return Ok(Vec::new()) };
+        let queries = check::related(asked, parent, name, grant, manifest)?;
+        Ok(check::related_names(&queries, &request.related, parent))
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Object {
     /// With namespace `default` and [`NO_UID`] where the file has none.
     pub(crate) parent: Parent,
     pub(crate) value: Value,
+    /// The file says in which namespace it is.
+    pub(crate) placed: bool,
 }
 
 impl fmt::Display for Object {
@@ -78,7 +80,9 @@ fn object(mut value: Value) -> anyhow::Result<Object> {
     let api_version = text("/apiVersion")?.context("apiVersion is missing")?;
     let kind = text("/kind")?.context("kind is missing")?;
     let name = text("/metadata/name")?.context("metadata.name is missing")?;
-    let namespace = text("/metadata/namespace")?.unwrap_or_else(|| "default".to_owned());
+    let namespace = text("/metadata/namespace")?;
+    let placed = namespace.is_some();
+    let namespace = namespace.unwrap_or_else(|| "default".to_owned());
     let uid = text("/metadata/uid")?.unwrap_or_else(|| NO_UID.to_owned());
     if let Some(metadata) = value.pointer_mut("/metadata").and_then(Value::as_object_mut) {
         metadata.insert("namespace".to_owned(), namespace.clone().into());
@@ -86,7 +90,7 @@ fn object(mut value: Value) -> anyhow::Result<Object> {
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     let (group, version) = (group.to_owned(), version.to_owned());
-    Ok(Object { group, version, parent: Parent { api_version, kind, namespace, name, uid }, value })
+    Ok(Object { group, version, parent: Parent { api_version, kind, namespace, name, uid }, value, placed })
 }
 
 #[cfg(test)]

@@ -22,7 +22,8 @@ fn a_manifest_within_its_grant_passes() {
             });
         }),
         ("a related kind is granted", |world| {
-            world.grant.related.push(GrantedKind { group: String::new(), kind: "Service".into() });
+            let namespaces = Vec::new();
+            world.grant.related.push(GrantedRelated { group: String::new(), kind: "Service".into(), namespaces });
             world.manifest.related.push(world.manifest.children[6].kind.clone());
         }),
     ];

@@ -107,3 +107,26 @@ fn child_seen(host: &Host, index: usize, object: &ObjectView<'_>) {
         None => host.wake(host.children.remove(&child_id(object, index), &object.uid)),
     }
 }
+
+/// Whatever namespaces are served: what is asked for in others was granted.
+pub(crate) fn related_sink(
+    host: Arc<Host>,
+    index: usize,
+    namespace: Option<String>,
+) -> impl FnMut(WatchEvent<'_>) + Send + 'static {
+    let mut listed = HashSet::new();
+    move |event| match event {
+        WatchEvent::ListStarted => listed.clear(),
+        WatchEvent::Listed(object) => {
+            listed.insert((object.namespace.clone().into_owned(), object.name.clone().into_owned()));
+            host.wake(host.related.seen(index, object));
+        }
+        WatchEvent::ListDone { resource_version } => {
+            let version = resource_version.parse().unwrap_or(u64::MAX);
+            host.wake(host.related.listed(index, namespace.as_deref(), &listed, version));
+            listed = HashSet::new();
+        }
+        WatchEvent::Changed(object) => host.wake(host.related.seen(index, object)),
+        WatchEvent::Deleted(object) => host.wake(host.related.gone(index, object)),
+    }
+}

@@ -5,10 +5,10 @@ use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre, Linker, TypedFunc};
 
 use super::super::imports::{self, Allowed};
-use super::super::model::{CallError, Finalized, LoadError, Manifest, Rendered, Request};
+use super::super::model::{Asked, CallError, Finalized, LoadError, Manifest, Rendered, Request};
 use super::super::store::{State, Stop};
 use super::super::wasi;
-use bindings::exports::keelson::operator::finalizer;
+use bindings::exports::keelson::operator::{finalizer, relations};
 use bindings::keelson::operator::{log, types};
 use lift::Lift;
 use lower::Lowered;
@@ -20,6 +20,7 @@ mod lift;
 pub(super) const VERSION: &str = "0.1.0";
 const OPERATOR: &str = "keelson:operator/operator@0.1.0";
 const FINALIZER: &str = "keelson:operator/finalizer@0.1.0";
+const RELATIONS: &str = "keelson:operator/relations@0.1.0";
 const LOG: &str = "keelson:operator/log@0.1.0";
 const TYPES: &str = "keelson:operator/types@0.1.0";
 /// Interfaces that a guest may import, with their functions.
@@ -31,6 +32,7 @@ pub(super) const IMPORTS: &[Allowed] = &[
 type Describe = TypedFunc<(), (types::Manifest,)>;
 type Render<'a> = TypedFunc<(types::Request<'a>,), (Result<types::Rendering, types::Failure>,)>;
 type Finalize<'a> = TypedFunc<(types::Request<'a>,), (Result<finalizer::Finalization, types::Failure>,)>;
+type Relate<'a> = TypedFunc<(types::Request<'a>,), (Result<Vec<relations::RelatedQuery>, types::Failure>,)>;
 
 pub(in crate::sandbox) struct Guest {
     pre: InstancePre<State>,
@@ -38,6 +40,8 @@ pub(in crate::sandbox) struct Guest {
     render: ComponentExportIndex,
     /// Where it has the hook.
     finalize: Option<ComponentExportIndex>,
+    /// Where it has the hook.
+    relate: Option<ComponentExportIndex>,
 }
 
 impl Guest {
@@ -54,14 +58,18 @@ impl Guest {
             let export = instance.and_then(|instance| component.get_export_index(Some(&instance), name));
             export.ok_or_else(|| LoadError::ArtifactInvalid(format!("it exports no `{name}` in {interface}")))
         };
-        let finalizes = component.get_export_index(None, FINALIZER).is_some();
+        let hook = |interface: &str, name: &str| {
+            let has = component.get_export_index(None, interface).is_some();
+            has.then(|| export(interface, name)).transpose()
+        };
         // The names of imports fit, so it is a type that does not.
         let pre = linked().map_err(|error| LoadError::ArtifactInvalid(misfit(&error)))?;
         Ok(Self {
             pre,
             describe: export(OPERATOR, "describe")?,
             render: export(OPERATOR, "render")?,
-            finalize: finalizes.then(|| export(FINALIZER, "finalize")).transpose()?,
+            finalize: hook(FINALIZER, "finalize")?,
+            relate: hook(RELATIONS, "related")?,
         })
     }
 
@@ -72,6 +80,10 @@ impl Guest {
         let typed = self.typed_describe(store, &instance).and_then(|_| self.typed_render(store, &instance)).map(drop);
         let typed = typed.and_then(|()| match self.finalize {
             Some(finalize) => typed_finalize(store, &instance, finalize).map(drop),
+            None => Ok(()),
+        });
+        let typed = typed.and_then(|()| match self.relate {
+            Some(relate) => typed_relate(store, &instance, relate).map(drop),
             None => Ok(()),
         });
         Ok(typed.map_err(|error| misfit(&error)))
@@ -113,6 +125,22 @@ impl Guest {
         .map_err(Stop::Output)
     }
 
+    /// A fault of the host's where the guest does not have the hook.
+    pub(super) fn related(&self, store: &mut Store<State>, request: &Request) -> Result<Asked, Stop> {
+        let missing = || Stop::Output(CallError::Host(format!("the plugin exports no {RELATIONS}")));
+        let relate = self.relate.ok_or_else(missing)?;
+        let instance = self.instance(store)?;
+        let lowered = Lowered::new(request);
+        let relate = typed_relate(store, &instance, relate).map_err(Stop::Call)?;
+        let (queries,) = relate.call(&mut *store, (lowered.request(),)).map_err(Stop::Call)?;
+        let mut lift = Lift::new(store.data().limits());
+        match queries {
+            Ok(queries) => lift.queries(queries).map(|queries| Asked { queries }),
+            Err(failure) => Err(lift.failure(failure).map_or_else(|error| error, CallError::Failure)),
+        }
+        .map_err(Stop::Output)
+    }
+
     fn instance(&self, store: &mut Store<State>) -> Result<Instance, Stop> {
         self.pre.instantiate(store).map_err(Stop::Instantiation)
     }
@@ -131,6 +159,14 @@ fn typed_finalize<'a>(
     instance: &Instance,
     export: ComponentExportIndex,
 ) -> wasmtime::Result<Finalize<'a>> {
+    instance.get_typed_func(store, export)
+}
+
+fn typed_relate<'a>(
+    store: &mut Store<State>,
+    instance: &Instance,
+    export: ComponentExportIndex,
+) -> wasmtime::Result<Relate<'a>> {
     instance.get_typed_func(store, export)
 }
 

@@ -1,7 +1,7 @@
 //! What the plugin says that it is: JSON in a slot of the component's data, padded with spaces to its length.
 //!
 //! `{name, version, serves: [{group, versions, kind, plural, discriminator?: {path, value}}],
-//! children: [{group, version, kind, plural, observe?}], schema?, usesTime?, act?}`
+//! children: [{group, version, kind, plural, observe?}], related?: [{group, version, kind, plural}], schema?, usesTime?, act?}`
 
 use std::hint::black_box;
 
@@ -33,6 +33,8 @@ struct Manifest {
     version: String,
     serves: Vec<Serving>,
     children: Vec<Child>,
+    #[serde(default)]
+    related: Vec<Child>,
     schema: Option<Value>,
     #[serde(default)]
     uses_time: bool,
@@ -78,7 +80,7 @@ pub(crate) fn read() -> contract::Manifest {
         version: manifest.version,
         serves: manifest.serves.into_iter().map(Into::into).collect(),
         children: manifest.children.into_iter().map(Into::into).collect(),
-        related: Vec::new(),
+        related: manifest.related.into_iter().map(|kind| contract::ChildKind::from(kind).kind).collect(),
         schema: manifest.schema.map(|schema| schema.to_string()),
         uses_time: manifest.uses_time,
     }

@@ -2,7 +2,8 @@
 //!
 //! In texts of children and status `{name}` and `{namespace}` stand for the parent's, `{/JSON/POINTER}` for any value
 //! of it, `{fill:N}` for N letters, `{data-version:X}` and `{revision:X}` for what the request says of the child and the
-//! Secret X, or NAME-X (empty where it says nothing); a text that is just `{selector}` becomes the object of the selector labels.
+//! Secret X, or NAME-X (empty where it says nothing), `{related:ID}` for `NAME: OBJECT` or `NAME: absent`, `;` between,
+//! of each answer to that query; a text that is just `{selector}` becomes the object of the selector labels.
 
 use keelson_sdk::contract;
 use keelson_sdk::serde_json::{self, Map, Value};
@@ -191,6 +192,14 @@ fn filled(text: &str, parent: &Value, request: &contract::Request) -> String {
         if let Some(name) = word.strip_prefix("data-version:") {
             let child = request.children.iter().find(|child| is(&child.name, name));
             filled += child.and_then(|child| child.data_version.as_deref()).unwrap_or_default();
+            continue;
+        }
+        if let Some(id) = word.strip_prefix("related:") {
+            let answers = request.related.iter().filter(|answer| answer.id == id).map(|answer| match &answer.outcome {
+                contract::RelatedOutcome::Found(object) => format!("{}: {object}", answer.name),
+                contract::RelatedOutcome::Absent => format!("{}: absent", answer.name),
+            });
+            filled += &answers.collect::<Vec<_>>().join("; ");
             continue;
         }
         if let Some(name) = word.strip_prefix("revision:") {

@@ -19,6 +19,7 @@ source![
     "log.rs",
     "manifest.rs",
     "read.rs",
+    "related.rs",
     "rendering.rs",
     "request.rs",
     "testing.rs",

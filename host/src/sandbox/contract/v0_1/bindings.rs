@@ -3,7 +3,7 @@
 
 wasmtime::component::bindgen!({
     path: "../wit/operator-0.1.0",
-    world: "plugin-with-finalizer",
+    world: "plugin-with-relations-and-finalizer",
     // A request is copied into the guest from where it lies.
     ownership: Borrowing { duplicate_if_necessary: true },
 });

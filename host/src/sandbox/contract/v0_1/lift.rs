@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 use super::super::super::json::Json;
 use super::super::super::model::{
     CallError, Child, ChildKind, Children, Condition, Discriminator, Explanation, Failure, FailureClass, Finalization,
-    GeneratedSecret, KindRef, Manifest, Rendering, Retention, SecretKey, SecretValue, Serving,
+    GeneratedSecret, KindRef, Manifest, RelatedQuery, Rendering, Retention, SecretKey, SecretValue, Selection, Serving,
 };
-use super::bindings::exports::keelson::operator::finalizer;
+use super::bindings::exports::keelson::operator::{finalizer, relations};
 use super::bindings::keelson::operator::{log, types};
 use crate::limits::{self, PluginLimits};
 
@@ -78,6 +78,14 @@ impl Lift {
             },
             look_again_after,
         })
+    }
+
+    pub(super) fn queries(&mut self, queries: Vec<relations::RelatedQuery>) -> Lifted<Vec<RelatedQuery>> {
+        if queries.len() > limits::RELATED_QUERIES {
+            let error = format!("{} related queries, where {} are allowed", queries.len(), limits::RELATED_QUERIES);
+            return Err(CallError::OutputInvalid(error));
+        }
+        queries.into_iter().map(|query| self.query(query)).collect()
     }
 
     pub(super) fn failure(&mut self, failure: types::Failure) -> Lifted<Failure> {
@@ -210,6 +218,25 @@ impl Lift {
             version: self.text(version)?,
             kind: self.text(kind)?,
             plural: self.text(plural)?,
+        })
+    }
+
+    fn query(&mut self, query: relations::RelatedQuery) -> Lifted<RelatedQuery> {
+        let relations::RelatedQuery { id, kind, namespace, by, observe } = query;
+        Ok(RelatedQuery {
+            id: self.text(id)?,
+            kind: self.kind(kind)?,
+            namespace: self.maybe(namespace)?,
+            by: match by {
+                relations::Selection::Name(name) => Selection::Name(self.text(name)?),
+                relations::Selection::Labels(labels) => Selection::Labels(
+                    labels
+                        .into_iter()
+                        .map(|types::LabelResult { key, value }| Ok((self.text(key)?, self.text(value)?)))
+                        .collect::<Lifted<_>>()?,
+                ),
+            },
+            observe: self.texts(observe)?,
         })
     }
 

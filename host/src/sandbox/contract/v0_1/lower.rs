@@ -6,7 +6,7 @@ use super::bindings::keelson::operator::types;
 
 pub(super) struct Lowered<'a> {
     request: &'a Request,
-    selector_labels: Vec<types::Label<'a>>,
+    selector_labels: Vec<types::LabelParam<'a>>,
     children: Vec<types::ObservedChild<'a>>,
     related: Vec<types::RelatedObject<'a>>,
     secrets: Vec<types::SecretRevision<'a>>,
@@ -14,7 +14,7 @@ pub(super) struct Lowered<'a> {
 
 impl<'a> Lowered<'a> {
     pub(super) fn new(request: &'a Request) -> Self {
-        let label = |(key, value): &'a (String, String)| types::Label { key, value };
+        let label = |(key, value): &'a (String, String)| types::LabelParam { key, value };
         Self {
             request,
             selector_labels: request.selector_labels.iter().map(label).collect(),

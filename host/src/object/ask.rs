@@ -1,0 +1,52 @@
+//! All that a render depends on: what was gathered, and what the plugin asks to
+//! look at beside it.
+
+use std::sync::Arc;
+
+use super::failure::WalkError;
+use super::gather::{self, Gathered};
+use super::host::Host;
+use super::look::look;
+use super::memory::Memory;
+use super::parents::Parent;
+use super::render::{self, RenderError};
+use crate::check;
+use crate::plugin::Plugin;
+
+pub(crate) async fn gathered(
+    host: &Host,
+    plugin: &Arc<Plugin>,
+    parent: &Parent,
+    memory: &mut Memory,
+) -> Result<Gathered, WalkError> {
+    let mut gathered = gather::gather(host, plugin, parent, memory)?;
+    if !plugin.component.hooks().relations {
+        if memory.related.take().is_some() {
+            host.related.ask(&parent.id.uid, Vec::new());
+        }
+        return Ok(gathered);
+    }
+    let same = memory.related.as_ref().is_some_and(|(of, _)| *of == gathered.fingerprint);
+    let afresh = !same || memory.render_once || memory.secrets_unread;
+    if !same {
+        let asked = render::related(host, plugin, parent, gathered.request.clone()).await;
+        let asked =
+            asked.map_err(|error| failed(plugin, error)).inspect_err(|error| memory.refuse(error, &gathered))?;
+        let queries = check::related(asked, &parent.id, &plugin.name, &plugin.grant, &plugin.manifest);
+        let queries = queries.map_err(WalkError::from).inspect_err(|error| memory.refuse(error, &gathered))?;
+        memory.related = Some((gathered.fingerprint, queries));
+    }
+    let queries = memory.related.as_ref().map(|(_, queries)| queries.clone()).unwrap_or_default();
+    let objects = look(host, parent, &queries, afresh).await?;
+    let names = check::related_names(&queries, &objects, &parent.id);
+    gathered.relate(plugin, objects, names);
+    Ok(gathered)
+}
+
+pub(crate) fn failed(plugin: &Plugin, error: RenderError) -> WalkError {
+    let plugin = plugin.name.clone();
+    match error {
+        RenderError::Call(error) => WalkError::Render { plugin, error },
+        RenderError::Busy(again) => WalkError::Busy { plugin, again },
+    }
+}
