@@ -7,7 +7,9 @@ pub mod probes;
 pub mod access;
 pub mod lead;
 pub mod plugins;
+pub mod debug;
 pub mod run;
+mod said;
 pub mod render;
 pub mod crd;
 pub mod copy;
@@ -61,6 +63,7 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
             logging::start(cli::LogFormat::Text, "warn")?;
             author::dev(&args)
         }
+        Command::Debug(args) => waiting(debug::ask(args)),
         Command::Crd => crd::print(),
         Command::CompileComponent { kind } => {
             crate::sandbox::compiler::child(&kind).context("compile a component")?;

@@ -36,6 +36,7 @@ mod hostile;
 mod languages;
 mod finalize;
 mod related;
+mod debug;
 mod databases;
 mod namespaces;
 mod cascades;
@@ -158,6 +159,8 @@ fn main() -> ExitCode {
         shared!(related::what_cannot_be_read_stops_the_render).within(seconds(120)),
         shared!(related::nothing_is_looked_at_beyond_the_grant),
         shared!(related::children_may_name_what_was_found),
+        shared!(debug::a_bundle_gives_the_same_on_a_laptop),
+        shared!(debug::what_failed_is_kept_with_the_rule_that_refused_it),
         shared!(finalize::a_finalization_fits_every_kind_of_delete),
         shared!(finalize::a_finalization_that_fails_holds_until_it_is_forced).within(seconds(180)),
         shared!(finalize::a_finalization_that_takes_too_long_is_told_or_given_up),
