@@ -15,6 +15,7 @@ pub mod crd;
 pub mod copy;
 pub mod rbac;
 pub mod image;
+pub mod shadow;
 pub mod author;
 
 use std::io::Write;
@@ -72,6 +73,14 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Plugin { command } => match command {
             PluginCommand::Copy(args) => copy::copy(&args),
             PluginCommand::Rbac(args) => waiting(rbac::print(args)),
+            PluginCommand::Diff(args) => {
+                logging::start(cli::LogFormat::Text, "error")?;
+                waiting(shadow::diff(args))
+            }
+            PluginCommand::Check(args) => {
+                logging::start(cli::LogFormat::Text, "error")?;
+                waiting(shadow::check(args))
+            }
             PluginCommand::Push(args) => waiting(image::push(args)),
             PluginCommand::Pull(args) => waiting(image::pull(args)),
             PluginCommand::Author(command) => {

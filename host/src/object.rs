@@ -60,6 +60,7 @@ mod ask;
 mod answer;
 mod examine;
 mod pause;
+mod shadow;
 mod finalize;
 mod walk;
 mod worker;
@@ -69,6 +70,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 pub use host::{Host, Settings, Unmet};
+pub use shadow::{Change, Effect, Field, Shadowed, Verdict};
 
 /// Starts the watches and the workers; all end with the set.
 ///

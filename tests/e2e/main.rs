@@ -37,6 +37,7 @@ mod languages;
 mod finalize;
 mod related;
 mod debug;
+mod shadow;
 mod databases;
 mod namespaces;
 mod cascades;
@@ -159,6 +160,7 @@ fn main() -> ExitCode {
         shared!(related::what_cannot_be_read_stops_the_render).within(seconds(120)),
         shared!(related::nothing_is_looked_at_beyond_the_grant),
         shared!(related::children_may_name_what_was_found),
+        shared!(shadow::a_diff_tells_what_a_version_then_does).within(seconds(180)),
         shared!(debug::a_bundle_gives_the_same_on_a_laptop),
         shared!(debug::what_failed_is_kept_with_the_rule_that_refused_it),
         shared!(finalize::a_finalization_fits_every_kind_of_delete),

@@ -91,6 +91,17 @@ pub enum PluginCommand {
     /// the host's, or Roles of one namespace.
     #[command(after_help = EXIT_CODES)]
     Rbac(RbacArgs),
+    /// Render every object that a plugin serves with another version of it, by the same checks, and show what would change.
+    ///
+    /// Reads with your own rights, or those of the context; writes nothing. Ends with 0 where nothing would change, with 1
+    /// where an object would change, be refused or be served no more, with 3 where the new version would not serve.
+    #[command(after_help = EXIT_CODES)]
+    Diff(DiffArgs),
+    /// Render every object with the plugins as they are by this program: before a new version of the host is rolled out.
+    ///
+    /// Reads, and ends, as `keelson plugin diff`.
+    #[command(after_help = EXIT_CODES)]
+    Check(CheckArgs),
     /// Push a component to a registry, as an OCI image of one layer; prints its digest.
     ///
     /// Credentials are those of the Docker configuration ($DOCKER_CONFIG or ~/.docker); its helpers are not run.
@@ -111,6 +122,39 @@ pub struct RbacArgs {
     /// Roles for this namespace alone.
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct DiffArgs {
+    /// Of the Plugin.
+    pub name: String,
+    /// An image, a component (FILE.wasm), or a whole document (FILE.yaml).
+    #[arg(long, value_name = "IMAGE|FILE")]
+    pub to: String,
+    #[command(flatten)]
+    pub fleet: FleetArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub fleet: FleetArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct FleetArgs {
+    /// Folder of the Plugin documents that serve now; the cluster's Plugin objects if not given.
+    #[arg(long, value_name = "DIR")]
+    pub plugins: Option<PathBuf>,
+    /// Context of the kubeconfig; its current one if not given.
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// Namespaces that the host serves, with commas between; empty is all.
+    #[arg(long, value_name = "NAMES", env = "WATCH_NAMESPACE", default_value = "", value_parser = namespaces)]
+    pub watch_namespace: Namespaces,
+    /// As the host has it.
+    #[arg(long, value_name = "SELECTOR", value_parser = selector)]
+    pub watch_namespace_selector: Option<String>,
 }
 
 #[derive(Clone, Debug, Args)]

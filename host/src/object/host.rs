@@ -257,6 +257,13 @@ impl Host {
         starting
     }
 
+    /// Until all that its plugins need is listed, or known to be impossible; what is missing still where that takes too long.
+    pub async fn filled(&self, patience: Duration) -> Result<(), Unmet> {
+        let mut progress = self.progress.subscribe();
+        let filled = async { while !self.unmet().is_empty() && progress.changed().await.is_ok() {} };
+        tokio::time::timeout(patience, filled).await.map_err(|_| self.unmet())
+    }
+
     /// Watches that were filled and do not go on for now: what they would tell is missing, which makes nobody unready.
     pub fn troubles(&self) -> Vec<String> {
         let kinds = self.kinds();
