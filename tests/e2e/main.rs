@@ -104,6 +104,7 @@ fn main() -> ExitCode {
         shared!(readiness::case_24_an_unschedulable_pod_is_told),
         shared!(readiness::case_24_a_database_is_ready_when_its_pod_is),
         shared!(scope::case_33_a_role_is_enough_for_one_namespace),
+        shared!(scope::case_64_a_missing_verb_is_the_matter_of_its_kind).within(seconds(300)),
         shared!(scope::case_33_all_namespaces_need_more_and_it_says_what),
         shared!(scope::case_33_of_two_namespaces_the_one_that_may_be_read_is_served),
         shared!(scope::the_rights_that_are_printed_are_those_that_are_shipped),
