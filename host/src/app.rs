@@ -6,6 +6,7 @@ pub mod logging;
 pub mod probes;
 pub mod access;
 pub mod lead;
+pub mod schemas;
 pub mod plugins;
 pub mod run;
 pub mod render;
@@ -69,6 +70,7 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Plugin { command } => match command {
             PluginCommand::Copy(args) => copy::copy(&args),
             PluginCommand::Rbac(args) => waiting(rbac::print(args)),
+            PluginCommand::Crd(args) => waiting(crd::merge(args)),
             PluginCommand::Push(args) => waiting(image::push(args)),
             PluginCommand::Pull(args) => waiting(image::pull(args)),
             PluginCommand::Author(command) => {

@@ -3,7 +3,7 @@
 use keelson_tests::prelude::*;
 
 /// The rules that are shipped as ClusterRoles, as a Role of this namespace for a ServiceAccount `host`.
-async fn a_role_only(case: &Case) -> Outcome {
+pub(crate) async fn a_role_only(case: &Case) -> Outcome {
     let mut rules = Vec::new();
     for file in ["deploy/base/clusterrole.yaml", "plugins/mongo/clusterrole.yaml", "plugins/mysql/clusterrole.yaml"] {
         let text = std::fs::read_to_string(repository().join(file))?;
