@@ -145,6 +145,7 @@ fn main() -> ExitCode {
         private!(objects::a_standby_follows_and_says_nothing).within(seconds(180)),
         private!(schema::a_mismatch_is_told_and_heals).within(seconds(240)),
         shared!(schema::a_role_is_enough_to_tell_it),
+        shared!(schema::what_cannot_be_read_is_said_once),
         shared!(schema::the_shipped_plugins_fit_the_shipped_definition),
         private!(schema::a_merged_definition_is_accepted_and_served, crd::without()).within(seconds(240)),
         private!(images::what_everybody_pushes_loads).within(seconds(240)),

@@ -115,6 +115,26 @@ pub(crate) async fn a_role_is_enough_to_tell_it(case: Case) -> Outcome {
     Ok(())
 }
 
+pub(crate) async fn what_cannot_be_read_is_said_once(case: Case) -> Outcome {
+    let proxy = case.proxy().await?;
+    proxy.add(Match::any().path("/openapi/v3"), Fault::Answer(403, "not for you"));
+    let folder = case.probes(&[reader()])?;
+    let host = case.host().plugins(&folder).through(&proxy).start().await?;
+    let lines = || host.log_lines(&["WARN", "is not known", "/openapi/v3", "not for you"]);
+    case.until("the refusal to be told", seconds(20), async || Ok(!lines().is_empty())).await?;
+    case.database("a", "mongo").await?;
+    // A plugin that changes is a reason to ask again, and none to say it again.
+    reader().manifest(&json!({"version": "0.0.1"})).write(&folder)?;
+    let asked = proxy.hits();
+    case.until("it to ask again", seconds(20), async || Ok(proxy.hits() > asked)).await?;
+    proxy.clear();
+    reader().manifest(&json!({"version": "0.0.2"})).write(&folder)?;
+    let told = async || Ok(!host.log_lines(&["SchemaMismatch", MISMATCHES[0]]).is_empty());
+    case.until("the mismatch to be told", seconds(60), told).await?;
+    ensure!(lines().len() == 1, "{:?}", lines());
+    Ok(())
+}
+
 pub(crate) async fn the_shipped_plugins_fit_the_shipped_definition(case: Case) -> Outcome {
     let host = case.host().start().await?;
     case.database("a", "mongo").await?;

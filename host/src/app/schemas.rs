@@ -50,7 +50,7 @@ pub(crate) async fn follow(host: Arc<Host>, api: Api, found: cell::Sender<Mismat
 }
 
 impl Schemas {
-    /// What cannot be known stays as it was.
+    /// What cannot be known stays as it was; an error where that is so.
     async fn look(&mut self, api: &Api, registry: &Registry) -> Result<(), ApiError> {
         self.held.retain(|name, _| registry.plugin(name).is_some_and(|plugin| plugin.manifest.schema.is_some()));
         let with_schema =
@@ -60,6 +60,7 @@ impl Schemas {
         }
         let published = api.published().await?;
         let kinds = registry.parent_kinds();
+        let mut trouble = Ok(());
         for (plugin, schema) in with_schema() {
             let serves = |kind: &&ParentKind| {
                 plugin.manifest.serves.iter().any(|one| one.group == kind.group && one.kind == kind.kind)
@@ -70,15 +71,23 @@ impl Schemas {
             if known.is_some_and(|held| held.digest == plugin.digest && held.marks == marks) {
                 continue;
             }
-            let mut words = Vec::new();
-            for kind in kinds {
-                words.extend(held_against(api, &published, kind, schema).await?);
-            }
-            let held = Held { digest: plugin.digest.clone(), marks, words: words.join("; ") };
-            say(plugin, known.map_or("", |known| &known.words), &held.words);
-            self.held.insert(plugin.name.clone(), held);
+            let before = known.map(|known| known.words.clone()).unwrap_or_default();
+            let words = match of_all(api, &published, &kinds, schema).await {
+                Ok(words) => words,
+                Err(error) => {
+                    let again = !matches!(*error.kind, ApiErrorKind::Decode(_));
+                    trouble = Err(error);
+                    if again {
+                        continue;
+                    }
+                    // The same answer would be as little use.
+                    before.clone()
+                }
+            };
+            say(plugin, &before, &words);
+            self.held.insert(plugin.name.clone(), Held { digest: plugin.digest.clone(), marks, words });
         }
-        Ok(())
+        trouble
     }
 
     fn mismatches(&self) -> impl Iterator<Item = (&String, &str)> {
@@ -90,7 +99,7 @@ impl Schemas {
     fn say_trouble(&mut self, trouble: Option<&ApiError>) {
         let told = trouble.filter(|error| match &*error.kind {
             // A redirect: of several API servers another knows other schemas; they come to agree.
-            ApiErrorKind::Status(refusal) => refusal.code >= 400,
+            ApiErrorKind::Status(refusal) => matches!(refusal.code, 400..500) && refusal.code != 429,
             ApiErrorKind::Decode(_) => true,
             _ => false,
         });
@@ -107,6 +116,14 @@ impl Schemas {
 
 fn marks<'a>(published: &'a Published, kind: &'a ParentKind) -> impl Iterator<Item = Option<String>> + 'a {
     kind.versions.iter().map(|version| published.mark(&kind.group, version).map(str::to_owned))
+}
+
+async fn of_all(api: &Api, published: &Published, kinds: &[&ParentKind], schema: &Value) -> Result<String, ApiError> {
+    let mut words = Vec::new();
+    for kind in kinds {
+        words.extend(held_against(api, published, kind, schema).await?);
+    }
+    Ok(words.join("; "))
 }
 
 /// By the version that is watched: the first that is served.

@@ -42,7 +42,7 @@ pub fn mismatches(spec: &Value, root: &Value) -> Vec<Mismatch> {
     found
 }
 
-/// In a sentence for each, of the kind `databases.example.org v1`; empty where there are none.
+/// In a sentence for each, of the kind `things.example.org v1`; empty where there are none.
 pub fn words(found: &[Mismatch], kind: &str) -> String {
     let mut words: Vec<String> = found.iter().take(TOLD).map(|one| one.of(kind)).collect();
     if found.len() > TOLD {
