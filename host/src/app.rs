@@ -6,6 +6,7 @@ pub mod logging;
 pub mod probes;
 pub mod access;
 pub mod lead;
+pub mod schemas;
 pub mod plugins;
 pub mod debug;
 pub mod run;
@@ -81,6 +82,7 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
                 logging::start(cli::LogFormat::Text, "error")?;
                 waiting(shadow::check(args))
             }
+            PluginCommand::Crd(args) => waiting(crd::merge(args)),
             PluginCommand::Push(args) => waiting(image::push(args)),
             PluginCommand::Pull(args) => waiting(image::pull(args)),
             PluginCommand::Author(command) => {

@@ -260,6 +260,10 @@ pub const REGISTRY_REDIRECTS: usize = 5;
 pub const PLUGIN_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// How often the status of Plugin objects is looked at; the number of objects in it may lag so far behind.
 pub const PLUGIN_STATUS: Duration = Duration::from_secs(2);
+/// How often it is asked whether the API server publishes other schemas, which a plugin's may not fit; the answer has ten kB.
+pub const SCHEMA_POLL: Duration = Duration::from_secs(30);
+/// The same while one does not fit: who applies another CustomResourceDefinition looks whether that was it.
+pub const SCHEMA_RECHECK: Duration = Duration::from_secs(3);
 /// How often the plugin folder is looked at for changes.
 pub const FOLDER_POLL: Duration = Duration::from_secs(1);
 /// How long plugins that changed wait for the kinds that they need before they serve without them: their objects wait then.

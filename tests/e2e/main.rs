@@ -23,6 +23,7 @@ mod specs;
 mod fuzz;
 mod plugins;
 mod objects;
+mod schema;
 mod images;
 mod swap;
 mod strategies;
@@ -145,6 +146,11 @@ fn main() -> ExitCode {
         private!(objects::who_serves_a_kind_keeps_it).within(seconds(180)),
         private!(objects::without_the_kind_or_the_right_the_folder_serves_on, objects::bare()).within(seconds(180)),
         private!(objects::a_standby_follows_and_says_nothing).within(seconds(180)),
+        private!(schema::a_mismatch_is_told_and_heals).within(seconds(240)),
+        shared!(schema::a_role_is_enough_to_tell_it),
+        shared!(schema::what_cannot_be_read_is_said_once),
+        shared!(schema::the_shipped_plugins_fit_the_shipped_definition),
+        private!(schema::a_merged_definition_is_accepted_and_served, crd::without()).within(seconds(240)),
         private!(images::what_everybody_pushes_loads).within(seconds(240)),
         private!(images::a_tag_that_moves_changes_nothing_that_serves).within(seconds(240)),
         private!(images::case_62_a_registry_with_a_password_and_a_ca).within(seconds(300)),

@@ -3,7 +3,7 @@
 use keelson_tests::prelude::*;
 
 /// The rules that are shipped as ClusterRoles, as a Role of this namespace for a ServiceAccount `host`.
-async fn a_role_only(case: &Case) -> Outcome {
+pub(crate) async fn a_role_only(case: &Case) -> Outcome {
     a_role_without(case, "", &[]).await
 }
 

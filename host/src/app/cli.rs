@@ -102,6 +102,13 @@ pub enum PluginCommand {
     /// Reads, and ends, as `keelson plugin diff`.
     #[command(after_help = EXIT_CODES)]
     Check(CheckArgs),
+    /// Print one CustomResourceDefinition of what several plugins read of one kind, by the schemas of their manifests.
+    ///
+    /// Fields of all are there, and the field that tells the plugins apart has their values and cannot be changed. A
+    /// field that two plugins read as another type is refused. It is a start: descriptions, bounds and rules that
+    /// only one of them has are yours to add.
+    #[command(after_help = EXIT_CODES)]
+    Crd(MergeArgs),
     /// Push a component to a registry, as an OCI image of one layer; prints its digest.
     ///
     /// Credentials are those of the Docker configuration ($DOCKER_CONFIG or ~/.docker); its helpers are not run.
@@ -155,6 +162,16 @@ pub struct FleetArgs {
     /// As the host has it.
     #[arg(long, value_name = "SELECTOR", value_parser = selector)]
     pub watch_namespace_selector: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct MergeArgs {
+    /// Component files (FILE.wasm), or names of plugins of the folder.
+    #[arg(required = true, value_name = "PLUGIN")]
+    pub parts: Vec<String>,
+    /// Folder of Plugin documents (NAME.yaml) and their components (NAME.wasm).
+    #[arg(long, value_name = "DIR")]
+    pub plugins: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]

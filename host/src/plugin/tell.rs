@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::fit;
 use super::registry::{Origin, Plugin, Problem, Registry};
 use super::status::{PluginCondition, PluginStatus, Step};
 use crate::clock;
@@ -21,6 +22,8 @@ pub struct Told<'a> {
     pub problem: Option<&'a Problem>,
     /// How many objects it serves.
     pub objects: u64,
+    /// What it reads and the API server does not keep; empty where there is none.
+    pub mismatch: &'a str,
 }
 
 /// `before` is what stands there.
@@ -31,7 +34,7 @@ pub fn status(
     before: &PluginStatus,
     now: Timestamp,
 ) -> PluginStatus {
-    let Told { plugin, problem, objects } = told;
+    let Told { plugin, problem, objects, mismatch } = told;
     let serving = registry.plugin(name).filter(|plugin| plugin.origin == Origin::Cluster);
     // Settled between plugins: somebody else serves.
     let passed_over = registry.problems().iter().find(|one| one.origin == Origin::Cluster && one.file == name);
@@ -40,7 +43,7 @@ pub fn status(
     let digest = problem.and_then(|problem| problem.digest.as_deref()).or(shown.map(|plugin| plugin.digest.as_str()));
     let image = serving.and_then(|plugin| plugin.image.as_ref());
     let conditions = Step::ALL.map(|step| {
-        let (status, reason, message) = condition(step, serving.is_some(), shown.is_some(), problem);
+        let (status, reason, message) = condition(step, serving.is_some(), shown.is_some(), problem, mismatch);
         let same = before.conditions.iter().find(|one| one.kind == step.name() && one.status == status);
         PluginCondition {
             kind: step.name().to_owned(),
@@ -74,11 +77,18 @@ pub fn status(
     }
 }
 
-fn condition(step: Step, serves: bool, loaded: bool, problem: Option<&Problem>) -> (&'static str, &str, &str) {
+fn condition<'a>(
+    step: Step,
+    serves: bool,
+    loaded: bool,
+    problem: Option<&'a Problem>,
+    mismatch: &'a str,
+) -> (&'static str, &'a str, &'a str) {
     match problem {
         Some(problem) if step == Step::Serving && serves => ("True", "LastKnownGood", &problem.message),
         Some(problem) if step == problem.step => ("False", &problem.reason, &problem.message),
         Some(problem) if step < problem.step => ("True", "Succeeded", ""),
+        None if step == Step::Serving && serves && !mismatch.is_empty() => ("True", fit::SCHEMA_MISMATCH, mismatch),
         None if serves || loaded => ("True", "Succeeded", ""),
         _ => ("Unknown", "NotReached", ""),
     }
