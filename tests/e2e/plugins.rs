@@ -17,9 +17,14 @@ pub(crate) async fn case_45_a_trap_stays_with_its_object(case: Case) -> Outcome 
     for name in ["bad", "turns"] {
         case.scripted(name, "mongo", &json!({"act": "trap"})).await?;
         let database = case.wait(DATABASE, name, "trapped", |database| database.is_not("Ready", "Trap")).await?;
-        ensure!(database.message("Ready").contains("plugin probe"), "{database}");
+        let message = database.message("Ready");
+        ensure!(message.contains("plugin probe trapped: unreachable in probe::"), "{message}");
+        ensure!(message.contains("after it logged: panicked at") && !message.contains('\u{2190}'), "{message}");
         let said = host.log_lines(&["keelson::guest", "as the script says", &format!("\"name\":\"{name}\"")]);
         ensure!(said.len() == 1, "{name}: {said:?}");
+        // The way there, by the names of functions, in one line.
+        let stood = host.log_lines(&["keelson::guest", "stopped in ", &format!("\"name\":\"{name}\"")]);
+        ensure!(stood.len() == 1 && stood.iter().all(|line| line.contains("probe::play::render")), "{name}: {stood:?}");
     }
     case.database("another", "mongo").await?;
     ensure!(case.get(POD, "turns").await?.uid() == pod.uid(), "a trap took the Pod away");

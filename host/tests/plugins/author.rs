@@ -98,7 +98,8 @@ fn what_a_host_would_refuse_is_told_as_the_host_tells_it() {
     trapping.render = "unreachable".to_owned();
     let trapped = run(&author(&trapping.component()), "test", &[]);
     assert_eq!(trapped.code, Some(1));
-    assert!(trapped.stdout.contains("one: Trap: the plugin trapped"), "{}", trapped.stdout);
+    assert!(trapped.stdout.contains("one: Trap: the plugin trapped: unreachable in render"), "{}", trapped.stdout);
+    assert!(trapped.stderr.contains("plugin thing: error: stopped in render"), "{}", trapped.stderr);
 }
 
 #[test]
