@@ -110,7 +110,7 @@ pub(crate) async fn case_72_a_child_with_an_invalid_name_wedges_nothing(case: Ca
         for name in [name.as_str(), "stands"] {
             case.scripted(name, "mongo", &named(bad)).await?;
             let database = case.wait(DATABASE, name, "refused", |d| d.is_not("Ready", "InvalidChild")).await?;
-            ensure!(database.message("Ready").contains("/metadata/name"), "{bad:?}: {database}");
+            ensure!(database.message("Ready").contains("metadata.name"), "{bad:?}: {database}");
         }
         ensure!(case.find(POD, &name).await?.is_none(), "{bad:?}: its Pod was made before its Service was refused");
         let recorded = case.get(DATABASE, &name).await?.at("/status/children").clone();
