@@ -144,6 +144,18 @@ pub const DEV_POLL: Duration = Duration::from_millis(100);
 pub const DOCUMENT_BYTES: u64 = 256 * KIB as u64;
 /// Bytes of a parent that a guest is asked to render; a larger one is `TooLarge`. A spec has no business near etcd's 1.5 MiB.
 pub const PARENT_BYTES: usize = 256 * KIB;
+/// Objects that `keelson plugin diff` looks at side by side.
+pub const SHADOWED_AT_ONCE: usize = 8;
+/// How long it waits for the caches.
+pub const SHADOW_PATIENCE: Duration = Duration::from_secs(120);
+/// Calls that came to nothing which are kept of each plugin.
+pub const FAILURES: usize = 8;
+/// Bytes of them.
+pub const FAILURES_BYTES: usize = 512 * KIB;
+/// How long who asks for a bundle waits for the object's turn.
+pub const DEBUG_PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes of an answer to `keelson debug`.
+pub const DEBUG_BYTES: usize = 16 * MIB;
 /// Questions of one parent's `related` hook.
 pub const RELATED_QUERIES: usize = 64;
 /// Objects that answer them, all together.

@@ -21,6 +21,7 @@ pub mod golden;
 pub mod claims;
 pub mod registry;
 pub mod fetch;
+pub mod bundle;
 pub mod load;
 pub mod roster;
 pub mod tell;

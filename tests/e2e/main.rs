@@ -37,6 +37,8 @@ mod hostile;
 mod languages;
 mod finalize;
 mod related;
+mod debug;
+mod shadow;
 mod databases;
 mod namespaces;
 mod cascades;
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         shared!(readiness::case_24_an_unschedulable_pod_is_told),
         shared!(readiness::case_24_a_database_is_ready_when_its_pod_is),
         shared!(scope::case_33_a_role_is_enough_for_one_namespace),
+        shared!(scope::case_64_a_missing_verb_is_the_matter_of_its_kind).within(seconds(300)),
         shared!(scope::case_33_all_namespaces_need_more_and_it_says_what),
         shared!(scope::case_33_of_two_namespaces_the_one_that_may_be_read_is_served),
         shared!(scope::the_rights_that_are_printed_are_those_that_are_shipped),
@@ -159,6 +162,9 @@ fn main() -> ExitCode {
         shared!(related::what_cannot_be_read_stops_the_render).within(seconds(120)),
         shared!(related::nothing_is_looked_at_beyond_the_grant),
         shared!(related::children_may_name_what_was_found),
+        shared!(shadow::a_diff_tells_what_a_version_then_does).within(seconds(180)),
+        shared!(debug::a_bundle_gives_the_same_on_a_laptop),
+        shared!(debug::what_failed_is_kept_with_the_rule_that_refused_it),
         shared!(finalize::a_finalization_fits_every_kind_of_delete),
         shared!(finalize::a_finalization_that_fails_holds_until_it_is_forced).within(seconds(180)),
         shared!(finalize::a_finalization_that_takes_too_long_is_told_or_given_up),
