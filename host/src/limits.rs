@@ -1,5 +1,6 @@
 //! Every limit and time-out: unit, default, reason.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,12 @@ pub const WARM_SLOTS: u32 = 4;
 pub const WARM_BYTES: usize = 512 * KIB;
 /// What the host keeps for one record that a guest returns, beside the text in it.
 pub const RECORD_BYTES: usize = 256;
+/// Functions of a guest that are told when it is stopped, innermost first.
+pub const FRAMES: Option<NonZeroUsize> = NonZeroUsize::new(16);
+/// Bytes of the name of one of them.
+pub const FRAME_BYTES: usize = 160;
+/// Bytes of a mangled name that is taken apart to be read; a longer one is shown as it is, and cut.
+pub const SYMBOL_BYTES: usize = 2048;
 /// What one line or field of a guest's log counts beside its text.
 pub const LOG_LINE_BYTES: usize = 48;
 /// What a call of a guest into its virtual world costs in fuel, about what it costs the host in time: a tenth of a microsecond.

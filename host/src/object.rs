@@ -28,6 +28,7 @@ mod namespaces;
 mod kinds;
 mod slots;
 mod census;
+mod structure;
 mod refusal;
 mod fight;
 mod tries;

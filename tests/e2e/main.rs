@@ -32,6 +32,7 @@ mod rivals;
 mod pruning;
 mod secrets;
 mod refusals;
+mod errors;
 mod failed;
 mod hostile;
 mod languages;
@@ -226,6 +227,7 @@ fn main() -> ExitCode {
         shared!(secrets::a_secret_that_is_missing_is_not_asked_for_at_each_event).within(seconds(180)),
         shared!(drift::case_49_a_status_write_leaves_others_fields_alone),
         shared!(drift::case_67_a_concurrent_writer_on_the_parent),
+        shared!(errors::an_error_in_an_output_names_child_place_and_rule),
         shared!(refusals::case_16_a_node_port_that_is_taken).within(seconds(180)),
         shared!(refusals::case_25_a_quota_of_no_pods).within(seconds(180)),
         shared!(refusals::case_26_a_namespace_that_enforces_restricted),

@@ -89,7 +89,7 @@ impl Log {
 
 /// At most `cap` bytes of `text`, with what could forge or hide lines spelled
 /// out; and whether that is all of it.
-fn escape(text: &str, cap: usize) -> (String, bool) {
+pub(super) fn escape(text: &str, cap: usize) -> (String, bool) {
     let mut out = String::with_capacity(text.len().min(cap));
     for char in text.chars() {
         let before = out.len();
