@@ -56,14 +56,15 @@ impl Frames {
         })
     }
 
-    /// All of them in one line; `None` where there is none.
-    pub(super) fn line(&self) -> Option<String> {
-        if self.frames.is_empty() {
+    /// All of them in one line; `None` where they say nothing: there are none, or the plugin's own have no names and the
+    /// guest has `explained` its end itself, as interpreters do.
+    pub(super) fn line(&self, explained: bool) -> Option<String> {
+        let nameless = self.own().is_none();
+        if self.frames.is_empty() || (nameless && explained) {
             return None;
         }
         let frames: Vec<String> = self.frames.iter().map(Frame::to_string).collect();
-        let nameless = self.frames.iter().all(|frame| matches!(frame, Frame::Nameless(_)));
-        let why = if nameless { " (the component keeps no names of functions)" } else { "" };
+        let why = if nameless { " (the component keeps no names of its functions)" } else { "" };
         Some(format!("stopped in {}{why}", frames.join(" \u{2190} ")))
     }
 }
@@ -122,7 +123,7 @@ fn is_own(name: &str) -> bool {
     }
 }
 
-const GLUE: [&str; 4] = ["abort", "cabi_", "rust_", "runtime."];
+const GLUE: [&str; 5] = ["abort", "cabi_", "rust_", "runtime.", "wit_"];
 
 #[cfg(test)]
 mod tests {
@@ -143,7 +144,7 @@ mod tests {
             "keelson:operator/operator@0.1.0#render",
         ]);
         assert_eq!(frames.own(), Some("shop::paint::pick"));
-        let line = frames.line().unwrap();
+        let line = frames.line(true).unwrap();
         assert!(line.starts_with("stopped in __rustc::rust_panic \u{2190} std::panicking::begin_panic"), "{line}");
         assert!(
             line.ends_with(
@@ -161,15 +162,19 @@ mod tests {
         );
         assert_eq!(named(&["abort", "cabi_realloc", "render"]).own(), Some("render"));
         assert_eq!(named(&["abort", "cabi_realloc", "_start"]).own(), None);
+        // Python's interpreter, whose traceback says more.
+        let python =
+            named(&["abort", "std::process::abort", "wit_dylib_export_call", "keelson:operator/operator@0.1.0#render"]);
+        assert_eq!((python.own(), python.line(true)), (None, None));
     }
 
     #[test]
     fn without_names_it_is_said() {
         let frames = Frames { frames: vec![Frame::Nameless(12), Frame::Nameless(7)] };
         assert_eq!(frames.own(), None);
-        let line = frames.line().unwrap();
-        assert_eq!(line, "stopped in function 12 \u{2190} function 7 (the component keeps no names of functions)");
-        assert_eq!(Frames { frames: Vec::new() }.line(), None);
+        let line = frames.line(false).unwrap();
+        assert_eq!(line, "stopped in function 12 \u{2190} function 7 (the component keeps no names of its functions)");
+        assert_eq!((frames.line(true), Frames::none().line(false)), (None, None));
     }
 
     #[test]

@@ -53,6 +53,11 @@ impl Log {
         self.last_error = Some(escape(words, limits::CONDITION_MESSAGE_BYTES).0);
     }
 
+    /// Whether the guest has said something that explains its end.
+    pub(super) fn is_explained(&self) -> bool {
+        self.last_error.is_some()
+    }
+
     /// How many errors were logged.
     pub(super) fn errors(&self) -> usize {
         self.errors

@@ -63,7 +63,7 @@ pub(super) fn call<T>(
             store.data_mut().finish();
             result.map_err(|stop| {
                 let frames = stop.frames();
-                stood = frames.line();
+                stood = frames.line(store.data().log.is_explained());
                 explain(stop, &frames, limits, store.data())
             })
         }
