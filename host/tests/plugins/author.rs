@@ -183,7 +183,7 @@ fn released_components_conform() {
             }
         }
     }
-    assert!(count > 1, "only {count} released components");
+    assert!(count > 2, "only {count} released components");
 }
 
 /// A program that is ended with the value.
