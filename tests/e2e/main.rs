@@ -39,6 +39,7 @@ mod languages;
 mod finalize;
 mod related;
 mod debug;
+mod dev;
 mod shadow;
 mod databases;
 mod namespaces;
@@ -169,6 +170,7 @@ fn main() -> ExitCode {
         shared!(related::nothing_is_looked_at_beyond_the_grant),
         shared!(related::children_may_name_what_was_found),
         shared!(shadow::a_diff_tells_what_a_version_then_does).within(seconds(180)),
+        shared!(dev::a_saved_file_becomes_a_child).within(seconds(180)),
         shared!(debug::a_bundle_gives_the_same_on_a_laptop),
         shared!(debug::what_failed_is_kept_with_the_rule_that_refused_it),
         shared!(finalize::a_finalization_fits_every_kind_of_delete),

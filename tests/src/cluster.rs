@@ -6,7 +6,7 @@
 mod programs;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::Command;
 use std::time::Duration;
@@ -166,6 +166,11 @@ impl Cluster {
     }
 
     /// The shipped kubectl as administrator, in the repository's folder: its standard output.
+    /// The folder of the control plane's programs.
+    pub fn programs(&self) -> &Path {
+        self.kubectl.parent().unwrap_or(Path::new("."))
+    }
+
     pub async fn kubectl(&self, args: &[&str]) -> anyhow::Result<String> {
         let mut command = Command::new(&self.kubectl);
         command.arg("--kubeconfig").arg(self.run_dir().join("kubeconfig"));

@@ -19,6 +19,7 @@ mod build;
 mod new;
 mod inspect;
 mod conformance;
+mod local;
 mod dev;
 
 pub use dev::dev;

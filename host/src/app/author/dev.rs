@@ -17,6 +17,7 @@ use super::super::render::input;
 use super::super::said::say_log;
 use super::fixture::{self, Fixture};
 use super::folder::Folder;
+use super::local::Local;
 use super::trial::{Judged, Trial, Verdict};
 use super::{build, component, shown};
 use crate::limits::DEV_POLL;
@@ -31,12 +32,15 @@ type Seen = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 type Rendered = BTreeMap<String, Answer>;
 
 pub fn dev(args: &DevArgs) -> anyhow::Result<Exit> {
-    let DevArgs { dir, plugins, once, .. } = args;
+    let DevArgs { dir, plugins, once, host, .. } = args;
     let mut rendered = Rendered::new();
+    let mut local = if *host { Some(Local::start(&dir.canonicalize().context("the plugin's folder")?)?) } else { None };
+    let folder = local.as_ref().map(Local::plugins).or_else(|| plugins.clone());
+    let mut serves = false;
     loop {
         let seen = look(dir, plugins.as_deref())?;
         let started = Instant::now();
-        let exit = match round(args, &mut rendered) {
+        let exit = match round(args, folder.as_deref(), &mut rendered) {
             Ok(failed) if failed > 0 => Exit::Failed,
             Ok(_) => Exit::Ok,
             Err(error) => {
@@ -48,14 +52,24 @@ pub fn dev(args: &DevArgs) -> anyhow::Result<Exit> {
         if *once {
             return Ok(exit);
         }
+        if let Some(local) = &mut local {
+            if let Some(words) = local.ended() {
+                anyhow::bail!("{words}");
+            }
+            // From the first build on.
+            if !serves && has_plugin(&local.plugins()) {
+                install(local, args)?;
+                serves = true;
+            }
+        }
         say(&format!("waits for a change in {}", dir.display()))?;
         await_change(dir, &seen, plugins.as_deref())?;
     }
 }
 
 /// Builds and renders once. How many objects have no rendering, or another than their fixture.
-fn round(args: &DevArgs, rendered: &mut Rendered) -> anyhow::Result<usize> {
-    let DevArgs { dir, filename, plugins, once: _, options } = args;
+fn round(args: &DevArgs, plugins: Option<&Path>, rendered: &mut Rendered) -> anyhow::Result<usize> {
+    let DevArgs { dir, filename, plugins: _, host: _, once: _, options } = args;
     let folder = Folder::open(dir)?;
     let component = component::of(&folder, options)?;
     let trial = Trial::start(&component, &folder.document)?;
@@ -86,6 +100,27 @@ fn round(args: &DevArgs, rendered: &mut Rendered) -> anyhow::Result<usize> {
         say(&format!("{} is there", out.join(file).display()))?;
     }
     Ok(failed)
+}
+
+fn has_plugin(folder: &Path) -> bool {
+    fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| entry.path().extension() == Some("wasm".as_ref()))
+}
+
+/// The kind, the objects, and a host that serves them.
+fn install(local: &mut Local, args: &DevArgs) -> anyhow::Result<()> {
+    let DevArgs { dir, filename, .. } = args;
+    let path = |path: &Path| path.display().to_string();
+    let crd = dir.join("crd.yaml");
+    if crd.is_file() {
+        local.kubectl(&["apply", "--server-side", "-f", &path(&crd)])?;
+        local.kubectl(&["wait", "--for=condition=Established", "--timeout=30s", "-f", &path(&crd)])?;
+    }
+    if let Some(file) = filename {
+        local.kubectl(&["apply", "--server-side", "-f", &path(file)])?;
+    }
+    local.run_host()?;
+    let (config, kubectl) = (local.kubeconfig(), local.kubectl_path());
+    say(&format!("a host serves the plugin: KUBECONFIG={} {} get all", config.display(), kubectl.display()))
 }
 
 /// Against what was rendered before, and what the fixture wants. Whether all is well.

@@ -124,6 +124,11 @@ pub struct DevArgs {
     /// Put each build into this folder, for a `keelson run --plugins` that watches it.
     #[arg(long, value_name = "DIR")]
     pub plugins: Option<PathBuf>,
+    /// Run a host too, on a control plane of its own on this machine, which ends with this command: crd.yaml of the folder, the
+    /// objects of --filename and each build are put there. Its programs are looked for in $KUBEBUILDER_ASSETS, else among
+    /// those that `make demo` has built.
+    #[arg(long, conflicts_with_all = ["plugins", "once"])]
+    pub host: bool,
     /// Build and render once, and end.
     #[arg(long)]
     pub once: bool,
