@@ -87,6 +87,16 @@ pub(crate) async fn what_everybody_pushes_loads(case: Case) -> Outcome {
     registry.run("oras", &args).await?;
     put(&case, &json!({"image": image, "plainHttp": true}), &unsigned).await?;
     serving(&case, "2.0.0").await?;
+    // wkg, which also pulls what our own command has pushed.
+    let file = component(&case, "wkg", "2.5.0")?;
+    let (image, insecure) = (registry.image("acme/wkg:v2"), format!("--insecure={}", registry.address));
+    registry.run("wkg", &["oci", "push", &insecure, &image, &file.display().to_string()]).await?;
+    put(&case, &json!({"image": image, "plainHttp": true}), &unsigned).await?;
+    serving(&case, "2.5.0").await?;
+    let out = registry.dir().join("wkg.wasm").to_string_lossy().into_owned();
+    let own = registry.image("acme/own:1");
+    registry.run("wkg", &["oci", "pull", &insecure, &own, "-o", &out]).await?;
+    ensure!(std::fs::read(&out)? == std::fs::read(component(&case, "own", "1.0.0")?)?);
     // The layer type of before.
     let file = component(&case, "old", "3.0.0")?;
     let layer = format!("{}:application/vnd.wasm.content.layer.v1+wasm", file.display());

@@ -143,7 +143,7 @@ fn main() -> ExitCode {
         shared!(plugins::case_71_a_plugin_that_hangs_stalls_only_its_objects).within(seconds(240)),
         shared!(plugins::case_72_a_child_with_an_invalid_name_wedges_nothing),
         private!(plugins::case_75_four_of_five_plugins_serve, crd::without()),
-        private!(objects::a_plugin_object_installs_and_its_status_tells).within(seconds(180)),
+        private!(objects::case_76_a_plugin_object_installs_and_its_status_tells).within(seconds(180)),
         private!(objects::a_file_goes_before_an_object_of_the_same_name),
         private!(objects::who_serves_a_kind_keeps_it).within(seconds(180)),
         private!(objects::without_the_kind_or_the_right_the_folder_serves_on, objects::bare()).within(seconds(180)),

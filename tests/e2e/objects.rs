@@ -30,7 +30,7 @@ async fn phase(case: &Case, name: &str, phase: &str) -> anyhow::Result<Object> {
     case.wait(PLUGIN, name, phase, |plugin| plugin.text("/status/phase") == phase).await
 }
 
-pub(crate) async fn a_plugin_object_installs_and_its_status_tells(case: Case) -> Outcome {
+pub(crate) async fn case_76_a_plugin_object_installs_and_its_status_tells(case: Case) -> Outcome {
     let probe = Probe::new("probe", "mongo").script(&script("one"));
     let folder = component(&case, &[&probe])?;
     // Ready without any plugin: they come as objects.
