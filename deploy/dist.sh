@@ -18,8 +18,8 @@ fi
 
 export CARGO_INCREMENTAL=0 # what is shipped comes out the same, whatever was built before
 # The host alone (not --workspace): what is shipped has the features that it asks for itself.
-cargo build --release --locked -p keelson --target "$target"
-program=$target_dir/$target/release/keelson
+cargo build --profile shipped --locked -p keelson --target "$target"
+program=$target_dir/$target/shipped/keelson
 if readelf -lW "$program" | grep -q INTERP; then die "$program is not static: it asks for an interpreter"; fi
 
 new=$dist.new

@@ -7,7 +7,7 @@ use super::failure::WalkError;
 use super::gather::{self, Gathered};
 use super::host::Host;
 use super::look::look;
-use super::memory::Memory;
+use super::memory::{Memory, hash_of};
 use super::note;
 use super::parents::Parent;
 use super::render::{self, RenderError};
@@ -28,7 +28,8 @@ pub(crate) async fn gathered(
         return Ok(gathered);
     }
     let same = memory.related.as_ref().is_some_and(|(of, _)| *of == gathered.fingerprint);
-    let afresh = !same || memory.render_once || memory.secrets_unread;
+    // As Secrets of its own: an event of a child is no reason to read them.
+    let afresh = memory.render_once || memory.secrets_unread || memory.secrets_of != hash_of(&parent.guest);
     if !same {
         let asked = render::related(host, plugin, parent, gathered.request.clone()).await;
         let asked = asked.map_err(|error| failed(host, plugin, parent, &gathered, error));
