@@ -27,6 +27,7 @@ mod parents;
 mod namespaces;
 mod kinds;
 mod slots;
+mod gate;
 mod census;
 mod structure;
 mod refusal;

@@ -58,5 +58,6 @@ pub(crate) fn failed(
             WalkError::Render { plugin: plugin.name.clone(), error }
         }
         RenderError::Busy(again) => WalkError::Busy { plugin: plugin.name.clone(), again },
+        RenderError::Failing { reason, again } => WalkError::Failing { plugin: plugin.name.clone(), reason, again },
     }
 }

@@ -11,6 +11,7 @@ use super::census::Census;
 use super::children::{ChildId, Children};
 use super::desk::Desk;
 use super::failures::Failures;
+use super::gate::{Gates, Version};
 use super::kinds::{Kind, Kinds, Standing, State};
 use super::memory::hash_of;
 use super::namespaces::Namespaces;
@@ -22,7 +23,7 @@ use super::slots::Slots;
 use crate::cluster::{Api, ApiError, ApiErrorKind, ObjectView, Resource};
 use crate::limits;
 use crate::metrics::{ControllerMetrics, Metrics, PluginMetrics, QueueMetrics};
-use crate::plugin::Registry;
+use crate::plugin::{Plugin, Registry};
 
 pub struct Host {
     pub(crate) api: Api,
@@ -43,6 +44,8 @@ pub struct Host {
     pub(crate) queue_metrics: QueueMetrics,
     /// Renders at one time; the sandbox has room for each.
     pub(crate) slots: Slots,
+    /// Who may be asked at all.
+    pub(crate) gates: Gates,
     pub(crate) census: Census,
     /// Every object is looked at again after this.
     pub(crate) resync: Duration,
@@ -89,6 +92,8 @@ impl Host {
         let served = Arc::new(Namespaces::new(namespace_selector));
         let slots = Slots::new(renders, workers);
         slots.serve(registry.plugins().iter().map(|plugin| plugin.name.as_str()));
+        let gates = Gates::default();
+        gates.serve(registry.plugins().iter().map(|plugin| version(plugin)));
         let serving = Serving::new(registry, &namespaces, &served, &metrics);
         Self {
             secrets_moved: Mutex::default(),
@@ -106,6 +111,7 @@ impl Host {
             queue: Queue::new(queue_metrics.clone()),
             queue_metrics,
             slots,
+            gates,
             census: Census::default(),
             trouble: Mutex::default(),
             plugins_may_come,
@@ -151,6 +157,11 @@ impl Host {
         self.census.of(plugin)
     }
 
+    /// Of a plugin that fails with one object after the other: the reason that it had when that began.
+    pub fn failing(&self, plugin: &str) -> Option<String> {
+        self.gates.failing(plugin)
+    }
+
     /// What is wrong with the source of plugins, which makes nobody unready.
     pub fn plugins_in_trouble(&self, trouble: Option<String>) {
         *self.trouble.lock() = trouble;
@@ -185,6 +196,8 @@ impl Host {
         }
         self.slots.serve(next.plugins().iter().map(|plugin| plugin.name.as_str()));
         self.failures.retain(next.plugins().iter().map(|plugin| plugin.name.as_str()));
+        let healed = self.gates.serve(next.plugins().iter().map(|plugin| version(plugin)));
+        healed.iter().for_each(|plugin| self.metrics.plugin(plugin).failing(false));
         let settled = Arc::new(staged.settled(next, since, &self.scopes, &self.metrics));
         for controller in &settled.controllers {
             controller.max_concurrent(self.workers);
@@ -313,6 +326,7 @@ impl Host {
     pub(crate) fn forget(&self, key: &ParentKey, uid: &str) {
         self.secrets_moved.lock().remove(uid);
         self.related.ask(uid, Vec::new());
+        self.gates.forget(uid);
         self.waiting.lock().retain(|_, waits| waits != key);
     }
 
@@ -363,4 +377,8 @@ impl Host {
         }
         Ok(status)
     }
+}
+
+pub(crate) fn version(plugin: &Plugin) -> Version<'_> {
+    Version { plugin: &plugin.name, digest: &plugin.digest, revision: plugin.revision }
 }
