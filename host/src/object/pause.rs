@@ -28,8 +28,8 @@ pub(crate) async fn pause(
         Ok(changes) if changes.is_empty() => "nothing is held back".to_owned(),
         Ok(changes) => format!("held back: {}", changes.join(", ")),
         // What was said stays until it is known; a cache that fills wakes everybody.
-        Err(WalkError::Busy { again, .. }) => return Next::Later(again),
         Err(WalkError::Gather(GatherError::Unfilled { .. })) => return Next::Rest,
+        Err(error) if error.put_off().is_some() => return Next::Later(error.put_off().unwrap_or_default()),
         Err(error) => format!("as it is now it would be refused: {}: {error}", error.reason(memory)),
     };
     *outcome = Some(Outcome::Paused(held));
