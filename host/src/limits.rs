@@ -215,6 +215,12 @@ pub const BUSY_PATIENCE: Duration = Duration::from_millis(50);
 /// so that thousands cost no more than a few.
 pub const BUSY_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 pub const BUSY_STEP: Duration = Duration::from_millis(20);
+/// Different objects that a plugin fails with, one after the other, until it is asked more rarely. A few are the objects' fault.
+pub const FAILING_OBJECTS: usize = 8;
+/// Between two tries of such a plugin, each with another object: first, growth 2, cap; spread by a quarter.
+pub const FAILING_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// How late an object may be for its turn with such a plugin before the next one has it: a backlog takes its time.
+pub const FAILING_LATE: Duration = Duration::from_secs(5);
 /// Every object is looked at again after this, though nothing has changed; spread by a tenth.
 pub const RESYNC: Duration = Duration::from_secs(3600);
 /// `--resync`: shorter would be a load of its own, longer than a day would be none.

@@ -55,6 +55,7 @@ struct Inner {
     replacements: Family<Replacement, Counter>,
     compiles: Family<Compile, Counter>,
     plugin_bytes: Family<PluginBytes, Gauge>,
+    plugin_failing: Family<Plugin, Gauge>,
     resident: Gauge,
 }
 
@@ -98,6 +99,7 @@ pub struct PluginMetrics {
     ok: Counter,
     seconds: Histogram,
     call_bytes: Gauge,
+    failing: Gauge,
 }
 
 /// The handle of one API server.
@@ -196,6 +198,11 @@ impl Metrics {
                 "keelson_plugin_bytes",
                 "Bytes of a plugin's component, of its code in memory, and of what one call took at most",
             ),
+            plugin_failing: add(
+                &mut registry,
+                "keelson_plugin_failing",
+                "1 while a plugin fails with one object after the other and is asked more rarely",
+            ),
             resident: {
                 let resident = Gauge::default();
                 registry.register("process_resident_memory_bytes", "Resident memory", resident.clone());
@@ -254,6 +261,7 @@ impl Metrics {
             ok: self.0.renders.get_or_create_owned(&Render { plugin: plugin.clone(), result: "ok".into() }),
             seconds: self.0.render_seconds.get_or_create_owned(&Plugin { plugin: plugin.clone() }),
             call_bytes: self.0.plugin_bytes.get_or_create_owned(&PluginBytes { plugin: plugin.clone(), of: CALL }),
+            failing: self.0.plugin_failing.get_or_create_owned(&Plugin { plugin: plugin.clone() }),
             metrics: self.clone(),
             plugin,
         }
@@ -408,6 +416,11 @@ impl PluginMetrics {
         }
     }
 
+    /// Whether it fails with one object after the other.
+    pub fn failing(&self, failing: bool) {
+        self.failing.set(failing.into());
+    }
+
     /// What the host holds of a plugin: its component's size, and that of its code.
     pub fn holds(&self, component: usize, code: usize) {
         for (of, bytes) in [("component", component), ("code", code)] {
@@ -421,6 +434,7 @@ impl PluginMetrics {
         for of in ["component", "code", CALL] {
             self.metrics.0.plugin_bytes.remove(&PluginBytes { plugin: self.plugin.clone(), of });
         }
+        self.metrics.0.plugin_failing.remove(&Plugin { plugin: self.plugin.clone() });
     }
 
     /// The phase that the plugin has moved to.

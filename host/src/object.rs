@@ -26,6 +26,7 @@ mod parents;
 mod namespaces;
 mod kinds;
 mod slots;
+mod gate;
 mod census;
 mod refusal;
 mod fight;

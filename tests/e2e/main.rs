@@ -25,6 +25,7 @@ mod plugins;
 mod objects;
 mod images;
 mod swap;
+mod fair;
 mod strategies;
 mod drift;
 mod rivals;
@@ -152,6 +153,8 @@ fn main() -> ExitCode {
         shared!(swap::a_new_version_sees_what_the_old_one_did_not),
         shared!(swap::a_swap_under_load_fails_no_render).within(seconds(240)),
         shared!(swap::a_plugin_may_come_and_go),
+        shared!(fair::a_plugin_that_fails_is_asked_more_rarely_and_heals_alone).within(seconds(300)),
+        private!(fair::another_version_of_a_failing_plugin_begins_anew).within(seconds(240)),
         shared!(finalize::case_12_a_deleted_database_is_finalized_at_once),
         shared!(finalize::case_46_a_finalization_that_is_cut_short_is_completed),
         shared!(related::what_a_plugin_looks_at_is_shown_and_followed),

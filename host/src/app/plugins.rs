@@ -295,7 +295,9 @@ impl Plugins {
                 continue;
             }
             let objects = host.objects_of(&object.name);
-            let told = Told { plugin: plugin.map(AsRef::as_ref), problem, objects };
+            let failing = host.failing(&object.name);
+            let plugin = plugin.map(AsRef::as_ref);
+            let told = Told { plugin, problem, objects, failing: failing.as_deref() };
             let identity = (object.name.as_str(), object.generation);
             let status = tell::status(identity, &told, registry, &object.status, clock::now());
             if status == object.status {

@@ -48,5 +48,6 @@ pub(crate) fn failed(plugin: &Plugin, error: RenderError) -> WalkError {
     match error {
         RenderError::Call(error) => WalkError::Render { plugin, error },
         RenderError::Busy(again) => WalkError::Busy { plugin, again },
+        RenderError::Failing { reason, again } => WalkError::Failing { plugin, reason, again },
     }
 }

@@ -28,6 +28,8 @@ pub(crate) enum WalkError {
     Render { plugin: String, error: CallError },
     #[error("plugin {plugin} hangs with other objects; this one waits for its turn")]
     Busy { plugin: String, again: Duration },
+    #[error("plugin {plugin} fails with one object after the other ({reason}); this one waits for its turn")]
+    Failing { plugin: String, reason: String, again: Duration },
     #[error(transparent)]
     Check(#[from] Violation),
     #[error(transparent)]
@@ -83,14 +85,16 @@ pub(crate) fn stop(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Ou
     stop
 }
 
-/// What is known of the object as it is now stays; of another generation, or where nothing is, it is said to wait.
-pub(crate) fn put_off(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, busy: &WalkError) {
+/// What is known of the object as it is now stays; of another generation, or where nothing is, it is said to wait. Nor is
+/// anything known any more where only a change could help: there was one, else nobody would ask.
+pub(crate) fn put_off(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, why: &WalkError) {
     memory.first |= parent.recorded().is_empty();
     let observed = parent.status.fields().get("observedGeneration").and_then(serde_json::Value::as_i64);
-    if outcome.is_none() || observed != Some(parent.generation) {
+    let stale = |outcome: &Outcome| matches!(outcome, Outcome::Stopped(stop) if stop.retry == Retry::Permanent);
+    if outcome.as_ref().is_none_or(stale) || observed != Some(parent.generation) {
         *outcome = Some(Outcome::Waiting(Stop {
-            reason: "PluginBusy".to_owned(),
-            message: busy.to_string(),
+            reason: why.reason(memory),
+            message: why.to_string(),
             retry: Retry::Passing,
             children: Vec::new(),
             again: None,
@@ -115,7 +119,7 @@ impl WalkError {
             Self::Dispatch(_) => "Dispatch",
             Self::Gather(_) => "Gather",
             Self::Look(_) => "Look",
-            Self::Render { .. } | Self::Busy { .. } => "Render",
+            Self::Render { .. } | Self::Busy { .. } | Self::Failing { .. } => "Render",
             Self::Check(_) => "Check",
             Self::Kept(_) => "Kept",
             Self::Secrets(_) => "Secrets",
@@ -134,6 +138,7 @@ impl WalkError {
             Self::Look(error) => error.reason().to_owned(),
             Self::Render { error, .. } => error.reason().to_owned(),
             Self::Busy { .. } => "PluginBusy".to_owned(),
+            Self::Failing { .. } => "PluginFailing".to_owned(),
             Self::Check(violation) => violation.reason().to_owned(),
             Self::Secrets(error) => error.reason().to_owned(),
             Self::Own(error) => error.reason().to_owned(),
@@ -145,13 +150,21 @@ impl WalkError {
         }
     }
 
+    /// Where the plugin was not asked: when the object comes again.
+    pub(crate) fn put_off(&self) -> Option<Duration> {
+        match self {
+            Self::Busy { again, .. } | Self::Failing { again, .. } => Some(*again),
+            _ => None,
+        }
+    }
+
     fn retry(&self) -> Retry {
         match self {
             Self::Dispatch(error) => error.retry(),
             Self::Gather(error) => error.retry(),
             Self::Look(error) => error.retry(),
             Self::Render { error, .. } => render::retry(error),
-            Self::Busy { .. } => Retry::Passing,
+            Self::Busy { .. } | Self::Failing { .. } => Retry::Passing,
             Self::Check(_) => Retry::Permanent,
             Self::Secrets(error) => error.retry(),
             Self::Kept(error) => error.retry(),

@@ -79,11 +79,10 @@ pub(crate) async fn finalize(
         }
         Ok(Step::Unchanged) => Next::Settled(again::next(memory, resync)),
         Ok(Step::Later(wait)) => Next::Later(wait),
-        Err(WalkError::Busy { again, .. }) => Next::Later(again),
-        Err(error) => {
-            let stopped = stop(parent, memory, outcome, &WalkError::Finalize(Box::new(error)));
-            Next::Stopped(stopped)
-        }
+        Err(error) => match error.put_off() {
+            Some(again) => Next::Later(again),
+            None => Next::Stopped(stop(parent, memory, outcome, &WalkError::Finalize(Box::new(error)))),
+        },
     };
     match late {
         None => next,

@@ -9,6 +9,7 @@ use tokio::sync::watch as cell;
 
 use super::census::Census;
 use super::children::{ChildId, Children};
+use super::gate::{Gates, Version};
 use super::kinds::{Kind, Kinds, Standing, State};
 use super::memory::hash_of;
 use super::namespaces::Namespaces;
@@ -20,7 +21,7 @@ use super::slots::Slots;
 use crate::cluster::{Api, ApiError, ApiErrorKind, ObjectView, Resource};
 use crate::limits;
 use crate::metrics::{ControllerMetrics, Metrics, PluginMetrics, QueueMetrics};
-use crate::plugin::Registry;
+use crate::plugin::{Plugin, Registry};
 
 pub struct Host {
     pub(crate) api: Api,
@@ -39,6 +40,8 @@ pub struct Host {
     pub(crate) queue_metrics: QueueMetrics,
     /// Renders at one time; the sandbox has room for each.
     pub(crate) slots: Slots,
+    /// Who may be asked at all.
+    pub(crate) gates: Gates,
     pub(crate) census: Census,
     /// Every object is looked at again after this.
     pub(crate) resync: Duration,
@@ -85,6 +88,8 @@ impl Host {
         let served = Arc::new(Namespaces::new(namespace_selector));
         let slots = Slots::new(renders, workers);
         slots.serve(registry.plugins().iter().map(|plugin| plugin.name.as_str()));
+        let gates = Gates::default();
+        gates.serve(registry.plugins().iter().map(|plugin| version(plugin)));
         let serving = Serving::new(registry, &namespaces, &served, &metrics);
         Self {
             secrets_moved: Mutex::default(),
@@ -100,6 +105,7 @@ impl Host {
             queue: Queue::new(queue_metrics.clone()),
             queue_metrics,
             slots,
+            gates,
             census: Census::default(),
             trouble: Mutex::default(),
             plugins_may_come,
@@ -145,6 +151,11 @@ impl Host {
         self.census.of(plugin)
     }
 
+    /// Of a plugin that fails with one object after the other: the reason that it had when that began.
+    pub fn failing(&self, plugin: &str) -> Option<String> {
+        self.gates.failing(plugin)
+    }
+
     /// What is wrong with the source of plugins, which makes nobody unready.
     pub fn plugins_in_trouble(&self, trouble: Option<String>) {
         *self.trouble.lock() = trouble;
@@ -178,6 +189,8 @@ impl Host {
             tracing::warn!("some kinds of the new plugins are not listed yet; their objects wait");
         }
         self.slots.serve(next.plugins().iter().map(|plugin| plugin.name.as_str()));
+        let healed = self.gates.serve(next.plugins().iter().map(|plugin| version(plugin)));
+        healed.iter().for_each(|plugin| self.metrics.plugin(plugin).failing(false));
         let settled = Arc::new(staged.settled(next, since, &self.scopes, &self.metrics));
         for controller in &settled.controllers {
             controller.max_concurrent(self.workers);
@@ -299,6 +312,7 @@ impl Host {
     pub(crate) fn forget(&self, key: &ParentKey, uid: &str) {
         self.secrets_moved.lock().remove(uid);
         self.related.ask(uid, Vec::new());
+        self.gates.forget(uid);
         self.waiting.lock().retain(|_, waits| waits != key);
     }
 
@@ -349,4 +363,8 @@ impl Host {
         }
         Ok(status)
     }
+}
+
+pub(crate) fn version(plugin: &Plugin) -> Version<'_> {
+    Version { plugin: &plugin.name, digest: &plugin.digest, revision: plugin.revision }
 }

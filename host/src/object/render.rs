@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::host::Host;
+use super::gate::{Held, Turn, Verdict};
+use super::host::{Host, version};
 use super::parents::Parent;
 use super::retry::Retry;
 use super::slots::Slot;
+use crate::clock;
 use crate::plugin::Plugin;
 use crate::sandbox::model::{Asked, CallError, FailureClass, Finalized, Rendered, Request, Usage};
 
@@ -15,6 +17,11 @@ pub(crate) enum RenderError {
     Call(CallError),
     /// The plugin hangs with others in hand: to be tried again after this.
     Busy(Duration),
+    /// It fails with one object after the other, for this reason; this one's turn comes after this.
+    Failing {
+        reason: String,
+        again: Duration,
+    },
 }
 
 /// What the sandbox stopped or the plugin refused: the reason is the error's own.
@@ -60,16 +67,18 @@ pub(crate) async fn render(
     parent: &Parent,
     request: Request,
 ) -> Result<Rendered, RenderError> {
+    pass(host, plugin, parent)?;
     let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
     let component = plugin.component.clone();
     let answer = match component.render_quickly(&request) {
         Some(answer) => answer,
         None => elsewhere(slot, move || component.render(&request)).await?,
     };
+    judge(host, plugin, parent, verdict(&answer.0));
     answered(host, plugin, parent, answer)
 }
 
-/// The hook of that name: rare, so never in a hurry.
+/// The hook of that name: rare, so never in a hurry; and somebody waits for it, so that no gate holds it.
 pub(crate) async fn finalize(
     host: &Host,
     plugin: &Arc<Plugin>,
@@ -89,10 +98,69 @@ pub(crate) async fn related(
     parent: &Parent,
     request: Request,
 ) -> Result<Asked, RenderError> {
+    pass(host, plugin, parent)?;
     let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
     let component = plugin.component.clone();
     let answer = elsewhere(slot, move || component.related(&request)).await?;
+    // That it asks well tells nothing of its renders.
+    if let fails @ Verdict::Fails(_) = verdict(&answer.0) {
+        judge(host, plugin, parent, fails);
+    }
     answered(host, plugin, parent, answer)
+}
+
+/// Whether the plugin may be asked for this object now. One that is going is not held back.
+fn pass(host: &Host, plugin: &Plugin, parent: &Parent) -> Result<(), RenderError> {
+    if parent.deleting {
+        return Ok(());
+    }
+    let bare = parent.recorded().is_empty();
+    let held = host.gates.pass(version(plugin), &parent.id.uid, bare, clock::instant());
+    held.map_err(|Held { reason, again }| RenderError::Failing { reason, again })
+}
+
+/// Tells, once, that the plugin fails with one object after the other, and that it works again.
+fn judge(host: &Host, plugin: &Plugin, parent: &Parent, verdict: Verdict<'_>) {
+    let turn = host.gates.answered(version(plugin), &parent.id.uid, verdict, clock::instant());
+    let failing = match turn {
+        Turn::Same => return,
+        Turn::Closed => {
+            let reason = host.failing(&plugin.name).unwrap_or_default();
+            let plugin = &plugin.name;
+            tracing::warn!(plugin, reason, "fails with one object after the other; asked more rarely until it works");
+            true
+        }
+        Turn::Opened(waited) => {
+            tracing::info!(plugin = plugin.name, objects = waited.len(), "works again");
+            host.wake(waited);
+            false
+        }
+    };
+    if let Some(metrics) = host.plugin_metrics(&plugin.name) {
+        metrics.failing(failing);
+    }
+}
+
+/// What a plugin refuses in its own words was no fault of its own.
+fn verdict<T>(result: &Result<T, CallError>) -> Verdict<'_> {
+    match result {
+        Ok(_) => Verdict::Works,
+        Err(CallError::Failure(failure)) => match failure.class {
+            FailureClass::Invalid | FailureClass::NotYet => Verdict::Works,
+            FailureClass::Internal => Verdict::Unclear,
+        },
+        Err(CallError::Host(_)) => Verdict::Unclear,
+        Err(
+            error @ (CallError::OutOfFuel { .. }
+            | CallError::Timeout { .. }
+            | CallError::OutOfMemory { .. }
+            | CallError::OutOfHandles
+            | CallError::Trap(_)
+            | CallError::Exited(_)
+            | CallError::OutputInvalid(_)
+            | CallError::OutputTooLarge { .. }),
+        ) => Verdict::Fails(error.reason()),
+    }
 }
 
 /// On a thread of its own.

@@ -27,11 +27,13 @@ pub(crate) async fn walk(
     pause::resumed(parent, memory);
     match steps(host, key, parent, memory, outcome).await {
         Ok(next) => next,
-        Err(WalkError::Busy { plugin, again }) => {
-            put_off(parent, memory, outcome, &WalkError::Busy { plugin, again });
-            Next::Later(again)
-        }
-        Err(error) => Next::Stopped(stop(parent, memory, outcome, &error)),
+        Err(error) => match error.put_off() {
+            Some(again) => {
+                put_off(parent, memory, outcome, &error);
+                Next::Later(again)
+            }
+            None => Next::Stopped(stop(parent, memory, outcome, &error)),
+        },
     }
 }
 
@@ -71,9 +73,11 @@ async fn steps(
     if let Some(wait) = secrets::wait(parent, &gathered.children, memory, once) {
         return Ok(Next::Later(wait));
     }
-    let mut parts = answer::rendering(host, &plugin, parent, &gathered)
-        .await
-        .inspect_err(|error| memory.refuse(error, &gathered))?;
+    let mut parts = answer::rendering(host, &plugin, parent, &gathered).await.inspect_err(|error| {
+        memory.refuse(error, &gathered);
+        // It was not asked: the wish for a render stays.
+        memory.render_once |= once && error.put_off().is_some();
+    })?;
     kept::compatible(host, parent, &plugin.name, &parts.children)?;
     if finalizes {
         finalizer::put_on(host, key, parent, &mut memory.hold).await.map_err(WalkError::Finalizer)?;

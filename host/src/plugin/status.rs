@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct PluginStatus {
     /// The generation that this was written for.
     pub observed_generation: i64,
-    /// `Serving`, `Held` (an earlier version serves), or the reason why nothing of it serves.
+    /// `Serving`, `Held` (an earlier version serves), `Failing` (it serves, and fails with one object after the other), or
+    /// the reason why nothing of it serves.
     pub phase: String,
     /// What it serves, for people: `widgets.example.org (/spec/type=round)`.
     pub serves: String,

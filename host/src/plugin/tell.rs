@@ -10,6 +10,8 @@ use crate::sandbox::{Hooks, Serving};
 const SERVING: &str = "Serving";
 /// An earlier version serves.
 const HELD: &str = "Held";
+/// It serves, and fails with one object after the other.
+const FAILING: &str = "Failing";
 /// Nothing is known of it yet.
 const PENDING: &str = "Pending";
 
@@ -21,6 +23,8 @@ pub struct Told<'a> {
     pub problem: Option<&'a Problem>,
     /// How many objects it serves.
     pub objects: u64,
+    /// Where it fails with one object after the other: for what.
+    pub failing: Option<&'a str>,
 }
 
 /// `before` is what stands there.
@@ -31,7 +35,7 @@ pub fn status(
     before: &PluginStatus,
     now: Timestamp,
 ) -> PluginStatus {
-    let Told { plugin, problem, objects } = told;
+    let Told { plugin, problem, objects, failing } = told;
     let serving = registry.plugin(name).filter(|plugin| plugin.origin == Origin::Cluster);
     // Settled between plugins: somebody else serves.
     let passed_over = registry.problems().iter().find(|one| one.origin == Origin::Cluster && one.file == name);
@@ -39,8 +43,12 @@ pub fn status(
     let shown = serving.map(AsRef::as_ref).or(*plugin);
     let digest = problem.and_then(|problem| problem.digest.as_deref()).or(shown.map(|plugin| plugin.digest.as_str()));
     let image = serving.and_then(|plugin| plugin.image.as_ref());
+    let failing = failing.filter(|_| serving.is_some()).map(|reason| fails(reason, problem));
     let conditions = Step::ALL.map(|step| {
-        let (status, reason, message) = condition(step, serving.is_some(), shown.is_some(), problem);
+        let (status, reason, message) = match &failing {
+            Some(message) if step == Step::Serving => ("True", "PluginFailing", message.as_str()),
+            _ => condition(step, serving.is_some(), shown.is_some(), problem),
+        };
         let same = before.conditions.iter().find(|one| one.kind == step.name() && one.status == status);
         PluginCondition {
             kind: step.name().to_owned(),
@@ -55,6 +63,7 @@ pub fn status(
     PluginStatus {
         observed_generation: generation,
         phase: match (serving, problem) {
+            (Some(_), None) if failing.is_some() => FAILING.to_owned(),
             (Some(_), None) => SERVING.to_owned(),
             (Some(_), Some(_)) => HELD.to_owned(),
             (None, Some(problem)) => problem.reason.clone(),
@@ -82,6 +91,13 @@ fn condition(step: Step, serves: bool, loaded: bool, problem: Option<&Problem>) 
         None if serves || loaded => ("True", "Succeeded", ""),
         _ => ("Unknown", "NotReached", ""),
     }
+}
+
+/// Beside what is wrong with its newest version.
+fn fails(reason: &str, problem: Option<&Problem>) -> String {
+    let newest = problem.map(|problem| format!("; an earlier version serves: {}", problem.message));
+    let newest = newest.unwrap_or_default();
+    format!("it fails with one object after the other ({reason}), and is asked more rarely until it works{newest}")
 }
 
 fn serves(plugin: &Plugin) -> String {
