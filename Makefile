@@ -73,9 +73,10 @@ test-languages: build languages control-plane ## tests of these plugins, also on
 test-image: ## the image, run as a Pod would (root, buildah, musl-tools)
 	@tests/preflight.sh image
 	@tests/image/run.sh
-bench: build languages control-plane ## ratios against floors, on one control plane
+bench: build languages test-guests control-plane ## ratios against floors, on one control plane
 	@$(cargo) bench --workspace --locked --bench render
 	@$(cargo) bench --workspace --locked --bench languages
+	@$(cargo) bench --workspace --locked --bench fair
 	@$(cargo) bench --workspace --locked --bench peers -- $(ARGS)
 
 .PHONY: dist image
