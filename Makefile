@@ -76,6 +76,7 @@ test-image: ## the image, run as a Pod would (root, buildah, musl-tools)
 bench: build languages test-guests control-plane ## ratios against floors, on one control plane
 	@$(cargo) bench --workspace --locked --bench render
 	@$(cargo) bench --workspace --locked --bench languages
+	@$(cargo) bench --workspace --locked --bench load
 	@$(cargo) bench --workspace --locked --bench fair
 	@$(cargo) bench --workspace --locked --bench peers -- $(ARGS)
 
