@@ -6,13 +6,17 @@ pub mod logging;
 pub mod probes;
 pub mod access;
 pub mod lead;
+pub mod schemas;
 pub mod plugins;
+pub mod debug;
 pub mod run;
+mod said;
 pub mod render;
 pub mod crd;
 pub mod copy;
 pub mod rbac;
 pub mod image;
+pub mod shadow;
 pub mod author;
 
 use std::io::Write;
@@ -61,6 +65,7 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
             logging::start(cli::LogFormat::Text, "warn")?;
             author::dev(&args)
         }
+        Command::Debug(args) => waiting(debug::ask(args)),
         Command::Crd => crd::print(),
         Command::CompileComponent { kind } => {
             crate::sandbox::compiler::child(&kind).context("compile a component")?;
@@ -69,6 +74,15 @@ fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Plugin { command } => match command {
             PluginCommand::Copy(args) => copy::copy(&args),
             PluginCommand::Rbac(args) => waiting(rbac::print(args)),
+            PluginCommand::Diff(args) => {
+                logging::start(cli::LogFormat::Text, "error")?;
+                waiting(shadow::diff(args))
+            }
+            PluginCommand::Check(args) => {
+                logging::start(cli::LogFormat::Text, "error")?;
+                waiting(shadow::check(args))
+            }
+            PluginCommand::Crd(args) => waiting(crd::merge(args)),
             PluginCommand::Push(args) => waiting(image::push(args)),
             PluginCommand::Pull(args) => waiting(image::pull(args)),
             PluginCommand::Author(command) => {

@@ -32,6 +32,7 @@ pub use checked::{
 pub use grant::{
     AllowedFields, Grant, GrantedDiscriminator, GrantedKind, GrantedParent, GrantedRelated, Strategy, UserSecrets,
 };
+pub use path::in_child;
 pub use pod_template::pod_template_metadata;
 pub use secret::{Piece, is_plain as is_plain_secret, template};
 pub use violation::{Rule, Violation};
@@ -46,12 +47,12 @@ use crate::sandbox::model::{
 
 /// The manifest within the grant, and the grant sound in itself.
 pub fn manifest(manifest: &Manifest, grant: &Grant) -> Result<(), Violation> {
-    manifest::within_grant(manifest, grant).map_err(|fault| fault.of(&manifest.name, None))
+    manifest::within_grant(manifest, grant).map_err(|fault| fault.of(&manifest.name))
 }
 
 /// The parent's name and namespace: before any render, so that nothing is half-made.
 pub fn parent(parent: &Parent, plugin: &str, grant: &Grant, manifest: &Manifest) -> Result<(), Violation> {
-    name::parent(parent, grant, manifest).map_err(|fault| fault.of(plugin, None))
+    name::parent(parent, grant, manifest).map_err(|fault| fault.of(plugin))
 }
 
 /// What the plugin wants to look at, within manifest and grant.
@@ -63,7 +64,7 @@ pub fn related(
     manifest: &Manifest,
 ) -> Result<Vec<RelatedQuery>, Violation> {
     let queries = asked.into_queries();
-    related::within_grant(&queries, parent, grant, manifest).map_err(|fault| fault.of(plugin, None))?;
+    related::within_grant(&queries, parent, grant, manifest).map_err(|fault| fault.of(plugin))?;
     Ok(queries)
 }
 
@@ -95,7 +96,7 @@ pub fn finalization(finalized: Finalized, context: &Context<'_>) -> Result<Check
 
 fn every_rule(rendering: Rendering, context: &Context<'_>) -> Result<Checked, Violation> {
     let Rendering { children, secrets, status, conditions, not_ready, look_again_after } = rendering;
-    let said = |fault: Fault| fault.of(context.plugin, None);
+    let said = |fault: Fault| fault.of(context.plugin);
     parent(context.parent, context.plugin, context.grant, context.manifest)?;
     let (keep, children) = match children {
         Children::Keep => (true, Vec::new()),
@@ -131,8 +132,9 @@ fn identities(
     secrets: &[GeneratedSecret],
     context: &Context<'_>,
 ) -> Result<Vec<(ChildKind, String)>, Violation> {
-    let refused =
-        |fault: Fault, index: usize, child: &Child| fault.of(context.plugin, Some(child::told(&child.object, index)));
+    let refused = |fault: Fault, index: usize, child: &Child| {
+        fault.in_item(context.plugin, in_child(index, ""), child::told(&child.object))
+    };
     let mut own = Own::new();
     let mut identities = Vec::with_capacity(children.len());
     for (index, child) in children.iter().enumerate() {
@@ -143,8 +145,8 @@ fn identities(
         }
         identities.push(identity);
     }
-    for secret in secrets {
-        let said = |fault: Fault| fault.of(context.plugin, Some(secret::told(secret)));
+    for (index, secret) in secrets.iter().enumerate() {
+        let said = |fault: Fault| fault.in_item(context.plugin, format!("secrets[{index}]"), secret::told(secret));
         secret::rules(secret, context).map_err(said)?;
         if !own.insert(("", "Secret", &secret.name)) {
             return Err(said(Fault::new(Rule::Duplicate, "/name", "stands twice in this rendering")));

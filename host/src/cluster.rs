@@ -12,6 +12,7 @@ pub mod transport;
 pub mod client;
 mod read;
 mod write;
+mod published;
 pub mod lease;
 pub mod watcher;
 #[cfg(test)]
@@ -25,5 +26,6 @@ pub use error::{ApiError, ApiErrorKind, Cause, Refusal};
 pub use fence::Fence;
 pub use lease::{Candidate, Leader, Lost, Standing, Terms};
 pub use meta::ObjectView;
+pub use published::Published;
 pub use resource::Resource;
 pub use watcher::{Watch, WatchEvent, WatchHandle, WatchProblem, WatchState, watch};

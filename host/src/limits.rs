@@ -1,5 +1,6 @@
 //! Every limit and time-out: unit, default, reason.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,12 @@ pub const WARM_SLOTS: u32 = 4;
 pub const WARM_BYTES: usize = 512 * KIB;
 /// What the host keeps for one record that a guest returns, beside the text in it.
 pub const RECORD_BYTES: usize = 256;
+/// Functions of a guest that are told when it is stopped, innermost first.
+pub const FRAMES: Option<NonZeroUsize> = NonZeroUsize::new(16);
+/// Bytes of the name of one of them.
+pub const FRAME_BYTES: usize = 160;
+/// Bytes of a mangled name that is taken apart to be read; a longer one is shown as it is, and cut.
+pub const SYMBOL_BYTES: usize = 2048;
 /// What one line or field of a guest's log counts beside its text.
 pub const LOG_LINE_BYTES: usize = 48;
 /// What a call of a guest into its virtual world costs in fuel, about what it costs the host in time: a tenth of a microsecond.
@@ -137,6 +144,18 @@ pub const DEV_POLL: Duration = Duration::from_millis(100);
 pub const DOCUMENT_BYTES: u64 = 256 * KIB as u64;
 /// Bytes of a parent that a guest is asked to render; a larger one is `TooLarge`. A spec has no business near etcd's 1.5 MiB.
 pub const PARENT_BYTES: usize = 256 * KIB;
+/// Objects that `keelson plugin diff` looks at side by side.
+pub const SHADOWED_AT_ONCE: usize = 8;
+/// How long it waits for the caches.
+pub const SHADOW_PATIENCE: Duration = Duration::from_secs(120);
+/// Calls that came to nothing which are kept of each plugin.
+pub const FAILURES: usize = 8;
+/// Bytes of them.
+pub const FAILURES_BYTES: usize = 512 * KIB;
+/// How long who asks for a bundle waits for the object's turn.
+pub const DEBUG_PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes of an answer to `keelson debug`.
+pub const DEBUG_BYTES: usize = 16 * MIB;
 /// Questions of one parent's `related` hook.
 pub const RELATED_QUERIES: usize = 64;
 /// Objects that answer them, all together.
@@ -254,6 +273,10 @@ pub const REGISTRY_REDIRECTS: usize = 5;
 pub const PLUGIN_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// How often the status of Plugin objects is looked at; the number of objects in it may lag so far behind.
 pub const PLUGIN_STATUS: Duration = Duration::from_secs(2);
+/// How often it is asked whether the API server publishes other schemas, which a plugin's may not fit; the answer has ten kB.
+pub const SCHEMA_POLL: Duration = Duration::from_secs(30);
+/// The same while one does not fit: who applies another CustomResourceDefinition looks whether that was it.
+pub const SCHEMA_RECHECK: Duration = Duration::from_secs(3);
 /// How often the plugin folder is looked at for changes.
 pub const FOLDER_POLL: Duration = Duration::from_secs(1);
 /// How long plugins that changed wait for the kinds that they need before they serve without them: their objects wait then.

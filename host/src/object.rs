@@ -20,6 +20,7 @@ mod failed;
 mod queue;
 mod children;
 mod related;
+mod failures;
 mod reduction;
 mod words;
 mod parents;
@@ -28,17 +29,20 @@ mod kinds;
 mod slots;
 mod gate;
 mod census;
+mod structure;
 mod refusal;
 mod fight;
 mod tries;
 mod memory;
 mod serving;
+mod desk;
 mod host;
 mod again;
 mod watch;
 mod dispatch;
 mod gather;
 mod render;
+mod note;
 mod finalizer;
 mod kept;
 mod in_place;
@@ -56,7 +60,9 @@ mod news;
 mod failure;
 mod ask;
 mod answer;
+mod examine;
 mod pause;
+mod shadow;
 mod finalize;
 mod walk;
 mod worker;
@@ -66,6 +72,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 pub use host::{Host, Settings, Unmet};
+pub use shadow::{Change, Effect, Field, Shadowed, Verdict};
 
 /// Starts the watches and the workers; all end with the set.
 ///

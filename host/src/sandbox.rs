@@ -2,7 +2,7 @@
 //! contract in the host's own types. The only layer that knows wasmtime.
 //!
 //! ```text
-//! engine → compiler → log, world → store: one call → imports, wasi → json → contract → component
+//! engine → compiler → log, frames, world → store: one call → imports, wasi → json → contract → component
 //! ```
 //! Every limit is set before a guest's first instruction, which may stand in a
 //! start function. Calls block: make them from a blocking thread,
@@ -14,6 +14,7 @@ mod cache;
 mod engine;
 pub mod compiler;
 mod log;
+mod frames;
 mod printed;
 mod world;
 mod store;

@@ -92,7 +92,17 @@ impl Setup<'_> {
         let workers = self.workers.to_string();
         match contender {
             Contender::Host => command
-                .args(["run", "--probe-address", "127.0.0.1:0", "--log-format", "json", "--workers", &workers])
+                .args([
+                    "run",
+                    "--probe-address",
+                    "127.0.0.1:0",
+                    "--debug-address",
+                    "127.0.0.1:0",
+                    "--log-format",
+                    "json",
+                    "--workers",
+                    &workers,
+                ])
                 .arg("--plugins")
                 .arg(plugins())
                 // As the Deployment has it: a second start finds its code.

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use http::Method;
 use keelson_tests::{Cluster, HOST_ACCOUNT, HOST_USER, Install, Options, sweep};
 use serde_json::json;
 
@@ -75,6 +76,7 @@ async fn bench(plan: &Plan) -> anyhow::Result<()> {
     let peer = contender::build_peers().await?;
     let options = Options { kwok: false, scheduler: false, api_flags: API_FLAGS, install: Install::All };
     let cluster = Cluster::up("bench", options).await?;
+    peers_may_update(&cluster).await?;
     let token = cluster.token(HOST_ACCOUNT.0, HOST_ACCOUNT.1, TOKEN_SECONDS).await?;
     let setup =
         contender::Setup { cluster: &cluster, peer, kubeconfig: cluster.kubeconfig(&token)?, workers: plan.workers };
@@ -105,6 +107,18 @@ async fn bench(plan: &Plan) -> anyhow::Result<()> {
         print!("{}", fleet::table(&fleet::run(&setup, plan.fleet).await?));
     }
     Ok(())
+}
+
+/// Peers write the status by an update, which the shipped roles do not give: the host only patches.
+async fn peers_may_update(cluster: &Cluster) -> anyhow::Result<()> {
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "bench-peers", "labels": {"keelson.dev/aggregate-to-host": "true"}},
+        "rules": [{"apiGroups": ["zalando.org"], "resources": ["databases/status"], "verbs": ["update"]}],
+    });
+    let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    cluster.send(Method::POST, path, "application/json", &role).await.map(drop)
 }
 
 /// One contender alone serves so many Databases in a namespace of its own, which is empty again afterwards.

@@ -13,10 +13,10 @@ pub(crate) async fn case_05_children_beyond_the_namespace_are_refused(case: Case
     let undeclared = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "{name}"}});
     // Name, what it renders after a good Pod, and what the condition says of it beside the plugin's name.
     let rows = [
-        ("elsewhere", in_another, ["Service elsewhere", "/metadata/namespace", "Namespace"]),
-        ("namespace", cluster_wide("Namespace"), ["Namespace", "/kind", "ClusterScoped"]),
-        ("volume", cluster_wide("PersistentVolume"), ["PersistentVolume", "/kind", "ClusterScoped"]),
-        ("undeclared", undeclared, ["ConfigMap", "/kind", "Kind"]),
+        ("elsewhere", in_another, ["Service elsewhere", "children[1].metadata.namespace: ", "Namespace"]),
+        ("namespace", cluster_wide("Namespace"), ["Namespace", "children[1].kind: ", "ClusterScoped"]),
+        ("volume", cluster_wide("PersistentVolume"), ["PersistentVolume", "children[1].kind: ", "ClusterScoped"]),
+        ("undeclared", undeclared, ["ConfigMap", "children[1].kind: ", "Kind"]),
     ];
     for (name, child, _) in &rows {
         case.scripted(name, "mongo", &json!({"children": [probe::pod(), child]})).await?;

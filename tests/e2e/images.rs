@@ -269,6 +269,22 @@ pub(crate) async fn what_cosign_signed_is_trusted(case: Case) -> Outcome {
         put(&case, &image(&at), &trust(&[&ours])).await?;
         serving(&case, &version).await?;
     }
+    // By an Ed25519 key too.
+    let ed = registry.ed25519_key("ed").await?;
+    for (i, bundle) in [true, false].into_iter().enumerate() {
+        let version = format!("2.1.{i}");
+        let at = registry.push(&component(&case, "p", &version)?, &format!("acme/ed{i}:1")).await?;
+        registry.sign(&at, "ed", bundle).await?;
+        gone(&case).await?;
+        put(&case, &image(&at), &trust(&[&ours])).await?;
+        refused(&case, "Verified", "SignatureInvalid").await?;
+        put(&case, &image(&at), &trust(&[&ours, &ed])).await?;
+        serving(&case, &version).await?;
+    }
+    gone(&case).await?;
+    let at = registry.image("acme/p1:1");
+    put(&case, &image(&at), &trust(&[&ours])).await?;
+    serving(&case, "2.0.0").await?;
     case.database("a", "mongo").await?;
     // One key of several is enough; a key that is taken away stops what only it had signed, also what serves.
     let at = case.get(PLUGIN, "probe").await?.text("/status/image").to_owned();
@@ -312,17 +328,17 @@ pub(crate) async fn what_cosign_signed_is_trusted(case: Case) -> Outcome {
 
 pub(crate) async fn case_78_a_volume_and_keys_need_no_egress(case: Case) -> Outcome {
     let registry = Registry::start(&case, RegistryOptions::default()).await?;
-    let key = registry.key("k").await?;
+    let (key, ed) = (registry.key("k").await?, registry.ed25519_key("ed").await?);
     let folder = case.probes(&[Probe::new("probe", "mongo").script(&script("of the file"))])?;
     let mut document: Value = serde_json::from_slice(&std::fs::read(folder.join("probe.yaml"))?)?;
-    document["spec"]["trust"] = json!({"keys": [key]});
+    document["spec"]["trust"] = json!({"keys": [key, ed]});
     std::fs::write(folder.join("probe.yaml"), document.to_string())?;
     let file = folder.join("probe.wasm").to_string_lossy().into_owned();
-    let sign = async |file: &str, bundle: &str| {
+    let sign_by = async |key: &str, file: &str, bundle: &str| {
         let args = [
             "sign-blob",
             "--key",
-            "k.key",
+            key,
             "--tlog-upload=false",
             "--use-signing-config=false",
             "-y",
@@ -332,8 +348,9 @@ pub(crate) async fn case_78_a_volume_and_keys_need_no_egress(case: Case) -> Outc
         ];
         registry.run("cosign", &args).await.map(drop)
     };
+    let sign = async |file: &str, bundle: &str| sign_by("k.key", file, bundle).await;
     let bundle = format!("{file}.sigstore.json");
-    sign(&file, &bundle).await?;
+    sign_by("ed.key", &file, &bundle).await?;
     // A folder as an image volume gives it: nobody can write there.
     let host = case.host().plugins(&folder).start().await?;
     case.database("a", "mongo").await?;

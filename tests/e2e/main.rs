@@ -23,6 +23,7 @@ mod specs;
 mod fuzz;
 mod plugins;
 mod objects;
+mod schema;
 mod images;
 mod swap;
 mod fair;
@@ -32,11 +33,14 @@ mod rivals;
 mod pruning;
 mod secrets;
 mod refusals;
+mod errors;
 mod failed;
 mod hostile;
 mod languages;
 mod finalize;
 mod related;
+mod debug;
+mod shadow;
 mod databases;
 mod namespaces;
 mod cascades;
@@ -103,6 +107,7 @@ fn main() -> ExitCode {
         shared!(readiness::case_24_an_unschedulable_pod_is_told),
         shared!(readiness::case_24_a_database_is_ready_when_its_pod_is),
         shared!(scope::case_33_a_role_is_enough_for_one_namespace),
+        shared!(scope::case_64_a_missing_verb_is_the_matter_of_its_kind).within(seconds(300)),
         shared!(scope::case_33_all_namespaces_need_more_and_it_says_what),
         shared!(scope::case_33_of_two_namespaces_the_one_that_may_be_read_is_served),
         shared!(scope::the_rights_that_are_printed_are_those_that_are_shipped),
@@ -143,6 +148,11 @@ fn main() -> ExitCode {
         private!(objects::who_serves_a_kind_keeps_it).within(seconds(180)),
         private!(objects::without_the_kind_or_the_right_the_folder_serves_on, objects::bare()).within(seconds(180)),
         private!(objects::a_standby_follows_and_says_nothing).within(seconds(180)),
+        private!(schema::a_mismatch_is_told_and_heals).within(seconds(240)),
+        shared!(schema::a_role_is_enough_to_tell_it),
+        shared!(schema::what_cannot_be_read_is_said_once),
+        shared!(schema::the_shipped_plugins_fit_the_shipped_definition),
+        private!(schema::a_merged_definition_is_accepted_and_served, crd::without()).within(seconds(240)),
         private!(images::what_everybody_pushes_loads).within(seconds(240)),
         private!(images::a_tag_that_moves_changes_nothing_that_serves).within(seconds(240)),
         private!(images::case_62_a_registry_with_a_password_and_a_ca).within(seconds(300)),
@@ -161,6 +171,9 @@ fn main() -> ExitCode {
         shared!(related::what_cannot_be_read_stops_the_render).within(seconds(120)),
         shared!(related::nothing_is_looked_at_beyond_the_grant),
         shared!(related::children_may_name_what_was_found),
+        shared!(shadow::a_diff_tells_what_a_version_then_does).within(seconds(180)),
+        shared!(debug::a_bundle_gives_the_same_on_a_laptop),
+        shared!(debug::what_failed_is_kept_with_the_rule_that_refused_it),
         shared!(finalize::a_finalization_fits_every_kind_of_delete),
         shared!(finalize::a_finalization_that_fails_holds_until_it_is_forced).within(seconds(180)),
         shared!(finalize::a_finalization_that_takes_too_long_is_told_or_given_up),
@@ -217,6 +230,7 @@ fn main() -> ExitCode {
         shared!(secrets::a_secret_that_is_missing_is_not_asked_for_at_each_event).within(seconds(180)),
         shared!(drift::case_49_a_status_write_leaves_others_fields_alone),
         shared!(drift::case_67_a_concurrent_writer_on_the_parent),
+        shared!(errors::an_error_in_an_output_names_child_place_and_rule),
         shared!(refusals::case_16_a_node_port_that_is_taken).within(seconds(180)),
         shared!(refusals::case_25_a_quota_of_no_pods).within(seconds(180)),
         shared!(refusals::case_26_a_namespace_that_enforces_restricted),

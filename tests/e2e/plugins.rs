@@ -17,9 +17,14 @@ pub(crate) async fn case_45_a_trap_stays_with_its_object(case: Case) -> Outcome 
     for name in ["bad", "turns"] {
         case.scripted(name, "mongo", &json!({"act": "trap"})).await?;
         let database = case.wait(DATABASE, name, "trapped", |database| database.is_not("Ready", "Trap")).await?;
-        ensure!(database.message("Ready").contains("plugin probe"), "{database}");
+        let message = database.message("Ready");
+        ensure!(message.contains("plugin probe trapped: unreachable in probe::"), "{message}");
+        ensure!(message.contains("after it logged: panicked at") && !message.contains('\u{2190}'), "{message}");
         let said = host.log_lines(&["keelson::guest", "as the script says", &format!("\"name\":\"{name}\"")]);
         ensure!(said.len() == 1, "{name}: {said:?}");
+        // The way there, by the names of functions, in one line.
+        let stood = host.log_lines(&["keelson::guest", "stopped in ", &format!("\"name\":\"{name}\"")]);
+        ensure!(stood.len() == 1 && stood.iter().all(|line| line.contains("probe::play::render")), "{name}: {stood:?}");
     }
     case.database("another", "mongo").await?;
     ensure!(case.get(POD, "turns").await?.uid() == pod.uid(), "a trap took the Pod away");
@@ -107,7 +112,7 @@ pub(crate) async fn case_72_a_child_with_an_invalid_name_wedges_nothing(case: Ca
         for name in [name.as_str(), "stands"] {
             case.scripted(name, "mongo", &named(bad)).await?;
             let database = case.wait(DATABASE, name, "refused", |d| d.is_not("Ready", "InvalidChild")).await?;
-            ensure!(database.message("Ready").contains("/metadata/name"), "{bad:?}: {database}");
+            ensure!(database.message("Ready").contains("metadata.name"), "{bad:?}: {database}");
         }
         ensure!(case.find(POD, &name).await?.is_none(), "{bad:?}: its Pod was made before its Service was refused");
         let recorded = case.get(DATABASE, &name).await?.at("/status/children").clone();

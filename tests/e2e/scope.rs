@@ -3,13 +3,32 @@
 use keelson_tests::prelude::*;
 
 /// The rules that are shipped as ClusterRoles, as a Role of this namespace for a ServiceAccount `host`.
-async fn a_role_only(case: &Case) -> Outcome {
+pub(crate) async fn a_role_only(case: &Case) -> Outcome {
+    a_role_without(case, "", &[]).await
+}
+
+/// The same without these verbs on a resource.
+async fn a_role_without(case: &Case, resource: &str, verbs: &[&str]) -> Outcome {
     let mut rules = Vec::new();
     for file in ["deploy/base/clusterrole.yaml", "plugins/mongo/clusterrole.yaml", "plugins/mysql/clusterrole.yaml"] {
         let text = std::fs::read_to_string(repository().join(file))?;
         for document in serde_saphyr::from_multiple::<Value>(&text)? {
             rules.extend(document.get("rules").and_then(Value::as_array).cloned().unwrap_or_default());
         }
+    }
+    let lacks = |rule: &Value| rule["resources"].as_array().is_some_and(|all| all.iter().any(|one| one == resource));
+    let (whole, cut): (Vec<Value>, Vec<Value>) = rules.into_iter().partition(|rule| !lacks(rule));
+    let mut rules = whole;
+    for rule in cut {
+        let without = |key: &str, gone: &[&str]| -> Vec<Value> {
+            let all = rule[key].as_array().cloned().unwrap_or_default();
+            all.into_iter().filter(|one| one.as_str().is_none_or(|one| !gone.contains(&one))).collect()
+        };
+        let (groups, others) = (&rule["apiGroups"], without("resources", &[resource]));
+        if !others.is_empty() {
+            rules.push(json!({"apiGroups": groups, "resources": others, "verbs": rule["verbs"]}));
+        }
+        rules.push(json!({"apiGroups": groups, "resources": [resource], "verbs": without("verbs", verbs)}));
     }
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "host"}, "rules": rules});
     case.apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: host}}").await?;
@@ -153,5 +172,41 @@ pub(crate) async fn the_rights_that_are_printed_are_those_that_are_shipped(case:
     }
     let lacking = host.log_lines(&["lacks a right"]);
     ensure!(lacking.is_empty() && host.log_lines(&["forbidden"]).is_empty(), "{lacking:?}\n{}", host.log());
+    Ok(())
+}
+
+pub(crate) async fn case_64_a_missing_verb_is_the_matter_of_its_kind(case: Case) -> Outcome {
+    a_role_only(&case).await?;
+    // Resource, verbs that are missing, and the word of the condition that names the child or the kind.
+    let rows: [(&str, &[&str], &str); 4] = [
+        ("services", &["list"], "services"),
+        ("pods", &["watch"], "pods"),
+        ("services", &["patch"], "Service"),
+        ("pods", &["create"], "Pod"),
+    ];
+    for (index, (resource, verbs, word)) in rows.into_iter().enumerate() {
+        let name = format!("d{index}");
+        a_role_without(&case, resource, verbs).await?;
+        let ask = format!("--as=system:serviceaccount:{}:host", case.namespace);
+        let may = ["auth", "can-i", verbs[0], resource, "-n", &case.namespace, &ask];
+        let lost = async || Ok(case.cluster.kubectl(&may).await.is_err());
+        case.until("the right to be gone", seconds(20), lost).await?;
+        let mut host = case.host().account(&case.namespace, "host").start().await?;
+        case.apply_database(&name, "mongo").await?;
+        let told = case.wait(DATABASE, &name, "Forbidden", |database| database.is_not("Ready", "Forbidden")).await?;
+        ensure!(told.message("Ready").contains(word), "{told}");
+        ensure!(!host.has_ended()? && host.probe("/healthz").await?.0 == 200);
+        let lines = host.log_lines(&["lacks a right", &format!("\"resource\":\"{resource}\""), verbs[0]]);
+        ensure!(!lines.is_empty(), "{}", host.log());
+        // What the verb is not needed for stands.
+        let (other, kind) = if word == "Service" { ("the Pod", POD) } else { ("the Service", SERVICE) };
+        if ["Service", "Pod"].contains(&word) {
+            case.wait(kind, &name, other, |child| !child.going()).await?;
+        }
+        a_role_only(&case).await?;
+        let healed = |database: &Object| database.is("Ready");
+        case.wait_for(seconds(90), DATABASE, &name, "Ready once the right is there", healed).await?;
+        host.stop().await?;
+    }
     Ok(())
 }

@@ -159,7 +159,7 @@ impl HostBuilder {
             .arg("run")
             .arg("--plugins")
             .arg(&self.plugins)
-            .args(["--probe-address", "127.0.0.1:0", "--log-format", "json"])
+            .args(["--probe-address", "127.0.0.1:0", "--debug-address", "127.0.0.1:0", "--log-format", "json"])
             .args(&self.args)
             .env("KUBECONFIG", &config)
             .env("WATCH_NAMESPACE", &self.watched)
@@ -281,11 +281,20 @@ impl Host {
 
     /// Where its probes listen, from its log.
     fn address(&self) -> anyhow::Result<String> {
+        self.logged_address("probes listen")
+    }
+
+    /// Where `keelson debug` is answered.
+    pub fn debug_address(&self) -> anyhow::Result<String> {
+        self.logged_address("keelson debug is answered")
+    }
+
+    fn logged_address(&self, words: &str) -> anyhow::Result<String> {
         let log = self.log();
-        let line = log.lines().find(|line| line.contains("probes listen")).context("no line \"probes listen\" yet")?;
+        let line = log.lines().find(|line| line.contains(words)).with_context(|| format!("no line {words:?} yet"))?;
         let line: Value = serde_json::from_str(line).context("a log line that is not JSON")?;
         let address = line.pointer("/fields/address").or_else(|| line.get("address"));
-        address.and_then(Value::as_str).map(str::to_owned).context("the line \"probes listen\" has no address")
+        address.and_then(Value::as_str).map(str::to_owned).with_context(|| format!("the line {words:?} has no address"))
     }
 }
 

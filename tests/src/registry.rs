@@ -1,5 +1,6 @@
 //! A real registry (distribution), started for one test, and what people push and sign with: oras, cosign, wkg.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -176,6 +177,20 @@ impl Registry {
     /// A pair of keys, NAME.key and NAME.pub; the public one is returned.
     pub async fn key(&self, name: &str) -> anyhow::Result<String> {
         self.run("cosign", &["generate-key-pair", "--output-key-prefix", name]).await?;
+        Ok(std::fs::read_to_string(self.dir.join(format!("{name}.pub")))?)
+    }
+
+    /// The same of an Ed25519 key, which cosign takes over and does not make itself.
+    pub async fn ed25519_key(&self, name: &str) -> anyhow::Result<String> {
+        // PKCS#8: what stands before the 32 bytes of the key is the same for each.
+        let mut key =
+            vec![0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+        let mut seed = [0_u8; 32];
+        std::fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
+        key.extend_from_slice(&seed);
+        let file = format!("{name}.pem");
+        std::fs::write(self.dir.join(&file), pem("PRIVATE KEY", &key))?;
+        self.run("cosign", &["import-key-pair", "--key", &file, "--output-key-prefix", name]).await?;
         Ok(std::fs::read_to_string(self.dir.join(format!("{name}.pub")))?)
     }
 

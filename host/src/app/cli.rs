@@ -29,6 +29,9 @@ pub enum Exit {
     NoPlugin = 3,
 }
 
+/// Of `run` and `debug`.
+const DEBUG_ADDRESS: &str = "127.0.0.1:8081";
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
@@ -58,6 +61,11 @@ pub enum Command {
     /// A Secret that the host would generate is told in a comment.
     #[command(after_help = EXIT_CODES)]
     Render(RenderArgs),
+    /// Ask a running host what a plugin makes of an object: the exact request, what the plugin logged and used, what it gave and
+    /// the rule that refused it, as a bundle for `keelson render --bundle`. No data of a Secret is in it.
+    ///
+    /// On the host's own machine; in a cluster `kubectl exec -n keelson-system deploy/keelson -- /keelson debug shop/db`.
+    Debug(DebugArgs),
     /// While a plugin is written: build at every change, and show what is rendered otherwise.
     #[command(after_help = EXIT_CODES)]
     Dev(author::DevArgs),
@@ -83,6 +91,24 @@ pub enum PluginCommand {
     /// the host's, or Roles of one namespace.
     #[command(after_help = EXIT_CODES)]
     Rbac(RbacArgs),
+    /// Render every object that a plugin serves with another version of it, by the same checks, and show what would change.
+    ///
+    /// Reads with your own rights, or those of the context; writes nothing. Ends with 0 where nothing would change, with 1
+    /// where an object would change, be refused or be served no more, with 3 where the new version would not serve.
+    #[command(after_help = EXIT_CODES)]
+    Diff(DiffArgs),
+    /// Render every object with the plugins as they are by this program: before a new version of the host is rolled out.
+    ///
+    /// Reads, and ends, as `keelson plugin diff`.
+    #[command(after_help = EXIT_CODES)]
+    Check(CheckArgs),
+    /// Print one CustomResourceDefinition of what several plugins read of one kind, by the schemas of their manifests.
+    ///
+    /// Fields of all are there, and the field that tells the plugins apart has their values and cannot be changed. A
+    /// field that two plugins read as another type is refused. It is a start: descriptions, bounds and rules that
+    /// only one of them has are yours to add.
+    #[command(after_help = EXIT_CODES)]
+    Crd(MergeArgs),
     /// Push a component to a registry, as an OCI image of one layer; prints its digest.
     ///
     /// Credentials are those of the Docker configuration ($DOCKER_CONFIG or ~/.docker); its helpers are not run.
@@ -103,6 +129,49 @@ pub struct RbacArgs {
     /// Roles for this namespace alone.
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct DiffArgs {
+    /// Of the Plugin.
+    pub name: String,
+    /// An image, a component (FILE.wasm), or a whole document (FILE.yaml).
+    #[arg(long, value_name = "IMAGE|FILE")]
+    pub to: String,
+    #[command(flatten)]
+    pub fleet: FleetArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub fleet: FleetArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct FleetArgs {
+    /// Folder of the Plugin documents that serve now; the cluster's Plugin objects if not given.
+    #[arg(long, value_name = "DIR")]
+    pub plugins: Option<PathBuf>,
+    /// Context of the kubeconfig; its current one if not given.
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// Namespaces that the host serves, with commas between; empty is all.
+    #[arg(long, value_name = "NAMES", env = "WATCH_NAMESPACE", default_value = "", value_parser = namespaces)]
+    pub watch_namespace: Namespaces,
+    /// As the host has it.
+    #[arg(long, value_name = "SELECTOR", value_parser = selector)]
+    pub watch_namespace_selector: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct MergeArgs {
+    /// Component files (FILE.wasm), or names of plugins of the folder.
+    #[arg(required = true, value_name = "PLUGIN")]
+    pub parts: Vec<String>,
+    /// Folder of Plugin documents (NAME.yaml) and their components (NAME.wasm).
+    #[arg(long, value_name = "DIR")]
+    pub plugins: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -156,6 +225,9 @@ pub struct RunArgs {
     /// Where /healthz, /readyz and /metrics are served. Port 0 takes a free one, which is logged.
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:8080")]
     pub probe_address: SocketAddr,
+    /// Where `keelson debug` is answered, on a loopback address. Port 0 takes a free one, which is logged.
+    #[arg(long, value_name = "ADDR:PORT", default_value = DEBUG_ADDRESS, value_parser = loopback)]
+    pub debug_address: SocketAddr,
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
     /// A level (error, warn, info, debug, trace), or a filter such as `info,keelson::cluster=debug`.
@@ -205,17 +277,40 @@ pub struct ElectionArgs {
 #[derive(Clone, Debug, Args)]
 pub struct RenderArgs {
     /// YAML or JSON of the objects; `-` is stdin. Several documents, or a List, are each rendered.
-    #[arg(short, long, value_name = "FILE")]
-    pub filename: PathBuf,
-    /// Folder of Plugin documents (NAME.yaml) and their components (NAME.wasm).
+    #[arg(short, long, value_name = "FILE", required_unless_present = "bundle", requires = "plugins")]
+    pub filename: Option<PathBuf>,
+    /// Folder of Plugin documents (NAME.yaml) and their components (NAME.wasm). For a bundle, its component is looked for here.
     #[arg(long, value_name = "DIR")]
-    pub plugins: PathBuf,
+    pub plugins: Option<PathBuf>,
+    /// What `keelson debug` gave: the same call is made again. What comes of it goes to stdout; where it is not what the bundle
+    /// has, the difference to stderr.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["filename", "related", "finalize"])]
+    pub bundle: Option<PathBuf>,
+    /// Another component for the bundle's call: does it do better?
+    #[arg(long, value_name = "FILE.wasm", requires = "bundle")]
+    pub plugin: Option<PathBuf>,
     /// YAML or JSON of objects that stand beside them, for plugins that look at others; what is not in it is absent.
     #[arg(long, value_name = "FILE")]
     pub related: Option<PathBuf>,
     /// Print what would be made while the objects wait to be deleted, by plugins that finalize.
     #[arg(long)]
     pub finalize: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct DebugArgs {
+    /// NAMESPACE/NAME of an object that a plugin serves.
+    #[arg(value_name = "NAMESPACE/NAME", required_unless_present = "failures")]
+    pub object: Option<String>,
+    /// Of which kind, where there are several of that name.
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+    /// The last calls of this plugin that came to nothing instead, the last first, a bundle on each line.
+    #[arg(long, value_name = "PLUGIN", conflicts_with = "object")]
+    pub failures: Option<String>,
+    /// Where the host answers.
+    #[arg(long, value_name = "ADDR:PORT", default_value = DEBUG_ADDRESS)]
+    pub debug_address: SocketAddr,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -321,6 +416,16 @@ fn resync(text: &str) -> Result<Span, String> {
         return Err(format!("must be {} s to {} h", least.as_secs(), most.as_secs() / 3600));
     }
     Ok(span)
+}
+
+/// Bundles hold what objects hold: they are for this machine, or this Pod, alone.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text.parse().map_err(|_| "wanted is ADDR:PORT".to_owned())?;
+    if address.ip().is_loopback() {
+        Ok(address)
+    } else {
+        Err("must be a loopback address, such as 127.0.0.1".to_owned())
+    }
 }
 
 fn workers(text: &str) -> Result<usize, String> {

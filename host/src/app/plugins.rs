@@ -12,6 +12,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::access;
 use super::cli::PluginSource;
+use super::schemas::{self, Mismatches};
 use crate::clock;
 use crate::cluster::Api;
 use crate::limits;
@@ -36,6 +37,8 @@ pub(crate) struct Plugins {
     loaded: BTreeMap<String, Arc<Object>>,
     /// What was last said of each plugin: its phase, in the metric.
     said: BTreeMap<String, Said>,
+    /// Of each plugin what it reads and the API server does not keep.
+    mismatches: cell::Receiver<Mismatches>,
     metrics: Metrics,
     engine: Engine,
     /// Of the engine's counts, what the metric has.
@@ -75,6 +78,7 @@ impl Plugins {
             objects: None,
             loaded: BTreeMap::new(),
             said: BTreeMap::new(),
+            mismatches: cell::channel(Mismatches::new()).1,
             metrics: metrics.clone(),
             engine,
             counted: [0; 3],
@@ -122,6 +126,9 @@ impl Plugins {
 
     /// For ever: whatever changes takes effect.
     pub(crate) async fn follow(mut self, host: Arc<Host>, api: Api, scope: Scope) {
+        let (found, mismatches) = cell::channel(Mismatches::new());
+        self.mismatches = mismatches;
+        tokio::spawn(schemas::follow(Arc::clone(&host), api.clone(), found));
         let mut changes = self.objects.as_ref().map(|objects| objects.changes());
         let mut poll = interval(limits::FOLDER_POLL);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -288,6 +295,7 @@ impl Plugins {
             return true;
         }
         let mut all = true;
+        let mismatches = self.mismatches.borrow().clone();
         // As they stand now, with what was last written to them.
         for object in self.objects.iter().flat_map(|objects| objects.all()) {
             let Some((plugin, problem)) = self.roster.of_object(&object.name) else { continue };
@@ -297,7 +305,8 @@ impl Plugins {
             let objects = host.objects_of(&object.name);
             let failing = host.failing(&object.name);
             let plugin = plugin.map(AsRef::as_ref);
-            let told = Told { plugin, problem, objects, failing: failing.as_deref() };
+            let mismatch = mismatches.get(&object.name).map_or("", String::as_str);
+            let told = Told { plugin, problem, objects, mismatch, failing: failing.as_deref() };
             let identity = (object.name.as_str(), object.generation);
             let status = tell::status(identity, &told, registry, &object.status, clock::now());
             if status == object.status {

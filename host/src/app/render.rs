@@ -10,6 +10,7 @@
 pub(crate) mod input;
 mod related;
 mod output;
+mod bundle;
 
 use std::io::Write;
 
@@ -17,6 +18,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use super::cli::{Exit, RenderArgs};
+use super::said::{say, say_log};
 use crate::check::{self, CheckedFinalization, CheckedParts};
 use crate::clock;
 use crate::cluster::ObjectView;
@@ -35,7 +37,12 @@ struct Refusal {
 }
 
 pub async fn render(args: RenderArgs) -> anyhow::Result<Exit> {
-    let RenderArgs { filename, plugins, related, finalize } = args;
+    let RenderArgs { filename, plugins, related, finalize, bundle, plugin } = args;
+    if let Some(file) = bundle {
+        return bundle::again(&file, plugins.as_deref(), plugin.as_deref()).await;
+    }
+    // clap has seen to it.
+    let (Some(filename), Some(plugins)) = (filename, plugins) else { return Ok(Exit::Usage) };
     let read = || anyhow::Ok((input::read(&filename)?, related.as_deref().map(input::read).transpose()?));
     let (objects, others) = match read() {
         Ok((objects, others)) => (objects, others.unwrap_or_default()),
@@ -212,15 +219,4 @@ fn told(error: &CallError) -> String {
         text.push_str(&format!("; {remedy}"));
     }
     text
-}
-
-pub(crate) fn say_log(plugin: &str, line: &crate::sandbox::LogLine) {
-    let level = line.level.as_str().to_ascii_lowercase();
-    let fields: String = line.fields.iter().map(|(key, value)| format!(" {key}={value}")).collect();
-    say(&format!("plugin {plugin}: {level}: {}{fields}", line.message));
-}
-
-/// One line on stderr. Nobody is there to be told that it is closed.
-pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "keelson: {text}");
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
-use super::access;
 use super::cli::{PluginSource, RunArgs, Span};
 use super::lead::{self, Signals};
 use super::plugins::{Plugins, Scope};
 use super::probes::{self, Readiness};
+use super::{access, debug};
 use crate::cluster::{Api, Candidate, Fence};
 use crate::metrics::Metrics;
 use crate::object::{Host, Settings};
@@ -27,6 +27,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         compile_cache,
         context,
         probe_address,
+        debug_address,
         workers,
         watch_namespace,
         watch_namespace_selector: namespace_selector,
@@ -79,6 +80,14 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         let settings =
             Settings { namespaces, namespace_selector, resync, renders, workers, identity, plugins_may_come: objects };
         let host = Arc::new(Host::new(api.clone(), Arc::clone(&registry), settings, metrics));
+        tokio::spawn({
+            let host = Arc::clone(&host);
+            async move {
+                if let Err(error) = debug::serve(debug_address, host).await {
+                    tracing::warn!("keelson debug is not answered: {error:#}");
+                }
+            }
+        });
         let keeps = tokio::spawn({
             let host = Arc::clone(&host);
             async move {

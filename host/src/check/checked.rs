@@ -1,6 +1,7 @@
 //! The stage's type: a rendering that holds every rule. Only `rendering` makes
 //! one, and only from it can children be owned and applied.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::grant::{Grant, Strategy};
@@ -36,7 +37,8 @@ pub struct Context<'a> {
 }
 
 /// An object of the core group in the parent's namespace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RelatedName {
     pub kind: String,
     pub name: String,

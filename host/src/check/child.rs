@@ -139,14 +139,14 @@ pub(super) fn checked(child: Child, kind: ChildKind, name: String, context: &Con
 }
 
 /// Kind and name, as far as they can be told, for a message.
-pub(super) fn told(object: &Map<String, Value>, index: usize) -> String {
+pub(super) fn told(object: &Map<String, Value>) -> String {
     let kind = object.get("kind").and_then(Value::as_str).filter(|kind| syntax::kind(kind));
     let name = object.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
     let name = name.map(|name| if syntax::dns_1123_subdomain(name) { name.to_owned() } else { shown(name) });
     match (kind, name) {
         (Some(kind), Some(name)) => format!("{kind} {name}"),
-        (Some(kind), None) => format!("{kind} without a name (child {index})"),
-        (None, _) => format!("child {index}"),
+        (Some(kind), None) => format!("{kind} without a name"),
+        (None, _) => "a child without a kind".to_owned(),
     }
 }
 

@@ -75,13 +75,57 @@ impl<'a> Path<'a> {
     }
 }
 
+/// A JSON pointer as Kubernetes writes fields: `spec.ports[0].port`, `metadata.labels[app.kubernetes.io/name]`.
+pub(super) fn field(pointer: &str) -> String {
+    let mut field = String::new();
+    for segment in pointer.split('/').skip(1) {
+        let key = segment.replace("~1", "/").replace("~0", "~");
+        let is_word = |c: char| c.is_ascii_alphanumeric() || "-_$…".contains(c);
+        if key.starts_with(|c: char| c.is_ascii_digit()) || key.is_empty() || !key.chars().all(is_word) {
+            field.push_str(&format!("[{key}]"));
+            continue;
+        }
+        if !field.is_empty() {
+            field.push('.');
+        }
+        field.push_str(&key);
+    }
+    field
+}
+
+/// A field of an item, for instance `children[1]`; either may be empty.
+pub(super) fn place(item: &str, field: &str) -> String {
+    let dot = if item.is_empty() || field.is_empty() || field.starts_with('[') { "" } else { "." };
+    format!("{item}{dot}{field}")
+}
+
+/// Where a field of a child stands in a rendering: `children[1].spec.ports[0].port`. `field` is as Kubernetes writes it.
+pub fn in_child(index: usize, field: &str) -> String {
+    place(&format!("children[{index}]"), field)
+}
+
 fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Path;
+    use super::{Path, field, in_child};
+
+    #[test]
+    fn a_place_is_written_as_kubernetes_writes_fields() {
+        for (pointer, written) in [
+            ("", ""),
+            ("/spec/ports/0/port", "spec.ports[0].port"),
+            ("/metadata/labels/app.kubernetes.io~1name", "metadata.labels[app.kubernetes.io/name]"),
+            ("/data/a~0b/x", "data[a~b].x"),
+            ("/keys/", "keys[]"),
+        ] {
+            assert_eq!(field(pointer), written);
+        }
+        assert_eq!(in_child(2, "spec.ports[0]"), "children[2].spec.ports[0]");
+        assert_eq!((in_child(2, ""), in_child(2, "[x]")), ("children[2]".to_owned(), "children[2][x]".to_owned()));
+    }
 
     #[test]
     fn a_pattern_means_exactly_one_depth() {

@@ -170,7 +170,10 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Violation>, rule: Rule, path: &
     let violation = result.expect_err(row);
     assert_eq!((violation.rule, violation.path.as_str()), (rule, path), "{row}: {violation}");
     let sentence = violation.to_string();
-    assert!(sentence.contains("plugin one") && sentence.contains(path) && sentence.contains(rule.name()), "{sentence}");
+    assert!(
+        sentence.contains("plugin one") && sentence.contains(&path::field(path)) && sentence.contains(rule.name()),
+        "{sentence}"
+    );
     violation
 }
 

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use super::path::{field, place};
+
 /// One broken rule. Nothing of a rendering with a violation is applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
@@ -10,6 +12,8 @@ pub struct Violation {
     pub plugin: String,
     /// Kind and name, for instance `Service db-read`; `None` where it is not about a child.
     pub child: Option<String>,
+    /// Where the child stands in the output, for instance `children[1]`; empty where `child` is `None`.
+    pub item: String,
     /// JSON pointer into the child, or into what else the message is about.
     pub path: String,
     pub message: String,
@@ -112,17 +116,23 @@ impl Violation {
     pub fn reason(&self) -> &'static str {
         self.rule.reason(self.child.is_some())
     }
+
+    /// Item and path as one, for instance `children[1].spec.ports[0].port`; empty where it is about all of an output.
+    pub fn place(&self) -> String {
+        place(&self.item, &field(&self.path))
+    }
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rule, plugin, child, path, message } = self;
+        let Self { rule, plugin, child, item: _, path: _, message } = self;
         write!(f, "plugin {plugin}: ")?;
         if let Some(child) = child {
             write!(f, "{child}: ")?;
         }
-        if !path.is_empty() {
-            write!(f, "{path}: ")?;
+        let place = self.place();
+        if !place.is_empty() {
+            write!(f, "{place}: ")?;
         }
         write!(f, "{message} (rule {})", rule.name())
     }
@@ -143,9 +153,15 @@ impl Fault {
         Self { rule, path: path.into(), message: message.into() }
     }
 
-    pub(super) fn of(self, plugin: &str, child: Option<String>) -> Violation {
+    /// About the whole output, or about what is no output.
+    pub(super) fn of(self, plugin: &str) -> Violation {
         let Self { rule, path, message } = self;
-        Violation { rule, plugin: plugin.to_owned(), child, path, message }
+        Violation { rule, plugin: plugin.to_owned(), child: None, item: String::new(), path, message }
+    }
+
+    /// `item`: `children[1]`; `child`: kind and name.
+    pub(super) fn in_item(self, plugin: &str, item: String, child: String) -> Violation {
+        Violation { child: Some(child), item, ..self.of(plugin) }
     }
 }
 

@@ -7,7 +7,7 @@ use super::failure::WalkError;
 use super::gather::Gathered;
 use super::host::Host;
 use super::parents::Parent;
-use super::render;
+use super::{note, render};
 use crate::check::{self, CheckedFinalization, CheckedParts, Context};
 use crate::plugin::Plugin;
 
@@ -18,9 +18,15 @@ pub(crate) async fn rendering(
     gathered: &Gathered,
 ) -> Result<CheckedParts, WalkError> {
     let rendered = render::render(host, plugin, parent, gathered.request.clone()).await;
-    let rendered = rendered.map_err(|error| failed(plugin, error))?;
+    let (rendered, _) = rendered.map_err(|error| failed(host, plugin, parent, gathered, error))?;
     let user_secrets = user_secrets(gathered);
-    Ok(check::rendering(rendered, &context(plugin, parent, gathered, &user_secrets))?.into_parts())
+    match check::rendering(rendered, &context(plugin, parent, gathered, &user_secrets)) {
+        Ok(checked) => Ok(checked.into_parts()),
+        Err(violation) => {
+            note::refused(host, plugin, parent, gathered).await;
+            Err(violation.into())
+        }
+    }
 }
 
 pub(crate) async fn finalization(
@@ -30,9 +36,15 @@ pub(crate) async fn finalization(
     gathered: &Gathered,
 ) -> Result<CheckedFinalization, WalkError> {
     let finalized = render::finalize(host, plugin, parent, gathered.request.clone()).await;
-    let finalized = finalized.map_err(|error| failed(plugin, error))?;
+    let (finalized, _) = finalized.map_err(|error| failed(host, plugin, parent, gathered, error))?;
     let user_secrets = user_secrets(gathered);
-    Ok(check::finalization(finalized, &context(plugin, parent, gathered, &user_secrets))?)
+    match check::finalization(finalized, &context(plugin, parent, gathered, &user_secrets)) {
+        Ok(checked) => Ok(checked),
+        Err(violation) => {
+            note::refused(host, plugin, parent, gathered).await;
+            Err(violation.into())
+        }
+    }
 }
 
 fn user_secrets(gathered: &Gathered) -> Vec<String> {

@@ -8,6 +8,7 @@ use super::gather::{self, Gathered};
 use super::host::Host;
 use super::look::look;
 use super::memory::Memory;
+use super::note;
 use super::parents::Parent;
 use super::render::{self, RenderError};
 use crate::check;
@@ -30,8 +31,8 @@ pub(crate) async fn gathered(
     let afresh = !same || memory.render_once || memory.secrets_unread;
     if !same {
         let asked = render::related(host, plugin, parent, gathered.request.clone()).await;
-        let asked =
-            asked.map_err(|error| failed(plugin, error)).inspect_err(|error| memory.refuse(error, &gathered))?;
+        let asked = asked.map_err(|error| failed(host, plugin, parent, &gathered, error));
+        let (asked, _) = asked.inspect_err(|error| memory.refuse(error, &gathered))?;
         let queries = check::related(asked, &parent.id, &plugin.name, &plugin.grant, &plugin.manifest);
         let queries = queries.map_err(WalkError::from).inspect_err(|error| memory.refuse(error, &gathered))?;
         memory.related = Some((gathered.fingerprint, queries));
@@ -43,11 +44,19 @@ pub(crate) async fn gathered(
     Ok(gathered)
 }
 
-pub(crate) fn failed(plugin: &Plugin, error: RenderError) -> WalkError {
-    let plugin = plugin.name.clone();
+pub(crate) fn failed(
+    host: &Host,
+    plugin: &Plugin,
+    parent: &Parent,
+    gathered: &Gathered,
+    error: RenderError,
+) -> WalkError {
     match error {
-        RenderError::Call(error) => WalkError::Render { plugin, error },
-        RenderError::Busy(again) => WalkError::Busy { plugin, again },
-        RenderError::Failing { reason, again } => WalkError::Failing { plugin, reason, again },
+        RenderError::Call(error, usage) => {
+            note::stopped(host, plugin, parent, gathered, &error, usage);
+            WalkError::Render { plugin: plugin.name.clone(), error }
+        }
+        RenderError::Busy(again) => WalkError::Busy { plugin: plugin.name.clone(), again },
+        RenderError::Failing { reason, again } => WalkError::Failing { plugin: plugin.name.clone(), reason, again },
     }
 }

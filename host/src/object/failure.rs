@@ -215,7 +215,7 @@ impl WalkError {
     }
 
     /// What the server said, where a call ended the walk.
-    fn refusal(&self) -> Option<&refusal::Refusal> {
+    pub(crate) fn refusal(&self) -> Option<&refusal::Refusal> {
         match self {
             Self::Secrets(error) => error.refusal(),
             Self::Look(error) => error.refusal(),

@@ -46,6 +46,33 @@ pub(crate) fn depth(rendered: &Value, pointer: &str, fields: &Value) -> usize {
     depth
 }
 
+/// Every path of `owned` that `rendered` does not have any more, as JSON pointers.
+pub(crate) fn surplus(rendered: &Map<String, Value>, owned: &Map<String, Value>) -> Vec<String> {
+    let mut found = Vec::new();
+    surplus_below(&Value::Object(rendered.clone()), owned, "", &mut found);
+    found
+}
+
+fn surplus_below(rendered: &Value, owned: &Map<String, Value>, path: &str, found: &mut Vec<String>) {
+    for (entry, below) in owned.iter().filter(|(entry, _)| *entry != ".") {
+        let (step, there) = match (entry.strip_prefix("f:"), rendered) {
+            (Some(name), Value::Object(fields)) => (escape(name), fields.get(name)),
+            (Some(name), _) => (escape(name), None),
+            (None, Value::Array(items)) => {
+                let at = items.iter().position(|item| is_item(entry, item));
+                (at.map_or_else(|| escape(entry), |at| at.to_string()), at.and_then(|at| items.get(at)))
+            }
+            (None, _) => (escape(entry), None),
+        };
+        let path = format!("{path}/{step}");
+        match (there, below.as_object()) {
+            (None, _) => found.push(path),
+            (Some(there), Some(below)) => surplus_below(there, below, &path, found),
+            (Some(_), None) => {}
+        }
+    }
+}
+
 fn lost_metadata(metadata: &Map<String, Value>, owned: Option<&Value>, path: &str) -> Option<String> {
     let Some(owned) = owned.and_then(Value::as_object) else { return Some(path.to_owned()) };
     metadata
@@ -195,6 +222,18 @@ mod tests {
         ] {
             assert_eq!(super::depth(&rendered, pointer, &entry), depth, "{pointer} {entry}");
         }
+    }
+
+    #[test]
+    fn what_is_owned_and_not_rendered_any_more_is_found() {
+        assert_eq!(surplus(&map(&pod()), &map(&entry())), Vec::<String>::new());
+        let mut less = pod();
+        less["metadata"]["labels"].as_object_mut().unwrap().remove("app");
+        less["spec"].as_object_mut().unwrap().remove("volumes");
+        less["spec"]["containers"][0]["ports"] = json!([{"containerPort": 81}]);
+        let found = surplus(&map(&less), &map(&entry()));
+        let port = "/spec/containers/0/ports/k:{\"containerPort\":80,\"protocol\":\"TCP\"}";
+        assert_eq!(found, ["/metadata/labels/app", port, "/spec/volumes"]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::clock;
 use crate::cluster::ObjectView;
 use crate::limits::PARENT_BYTES;
 use crate::plugin::Plugin;
+use crate::plugin::bundle::Rules;
 use crate::plugin::request::{self, request};
 use crate::sandbox::model::{ObservedChild, RelatedObject, Request, SecretRevision};
 
@@ -156,6 +157,16 @@ impl Gathered {
         self.request.related = objects;
         self.related = names;
         self.fingerprint = fingerprint(plugin, &self.request);
+    }
+
+    /// What an answer to the request is held against.
+    pub(crate) fn rules(&self, plugin: &Plugin) -> Rules {
+        Rules {
+            limits: plugin.limits,
+            grant: plugin.grant.clone(),
+            user_secrets: self.user_secrets.iter().map(|user| user.name.clone()).collect(),
+            related: self.related.clone(),
+        }
     }
 
     /// Whether the request names these revisions.

@@ -9,6 +9,8 @@ use tokio::sync::watch as cell;
 
 use super::census::Census;
 use super::children::{ChildId, Children};
+use super::desk::Desk;
+use super::failures::Failures;
 use super::gate::{Gates, Version};
 use super::kinds::{Kind, Kinds, Standing, State};
 use super::memory::hash_of;
@@ -36,6 +38,8 @@ pub struct Host {
     pub(crate) parents: Parents,
     pub(crate) children: Children,
     pub(crate) related: Related,
+    pub(crate) failures: Failures,
+    pub(crate) desk: Desk,
     pub(crate) queue: Queue<ParentKey>,
     pub(crate) queue_metrics: QueueMetrics,
     /// Renders at one time; the sandbox has room for each.
@@ -102,6 +106,8 @@ impl Host {
             parents: Parents::default(),
             children: Children::default(),
             related: Related::default(),
+            failures: Failures::default(),
+            desk: Desk::default(),
             queue: Queue::new(queue_metrics.clone()),
             queue_metrics,
             slots,
@@ -189,6 +195,7 @@ impl Host {
             tracing::warn!("some kinds of the new plugins are not listed yet; their objects wait");
         }
         self.slots.serve(next.plugins().iter().map(|plugin| plugin.name.as_str()));
+        self.failures.retain(next.plugins().iter().map(|plugin| plugin.name.as_str()));
         let healed = self.gates.serve(next.plugins().iter().map(|plugin| version(plugin)));
         healed.iter().for_each(|plugin| self.metrics.plugin(plugin).failing(false));
         let settled = Arc::new(staged.settled(next, since, &self.scopes, &self.metrics));
@@ -261,6 +268,13 @@ impl Host {
             }
         }
         starting
+    }
+
+    /// Until all that its plugins need is listed, or known to be impossible; what is missing still where that takes too long.
+    pub async fn filled(&self, patience: Duration) -> Result<(), Unmet> {
+        let mut progress = self.progress.subscribe();
+        let filled = async { while !self.unmet().is_empty() && progress.changed().await.is_ok() {} };
+        tokio::time::timeout(patience, filled).await.map_err(|_| self.unmet())
     }
 
     /// Watches that were filled and do not go on for now: what they would tell is missing, which makes nobody unready.

@@ -69,6 +69,9 @@ impl LookError {
     }
 }
 
+/// A question, and where its kind stands in the API.
+type Placed = (Arc<Question>, Arc<Resource>);
+
 /// What each query finds. Secrets, which are not watched, are read anew where `afresh` says so.
 pub(crate) async fn look(
     host: &Host,
@@ -95,11 +98,7 @@ pub(crate) async fn look(
 }
 
 /// Each query as a question to the cluster, where its kind is watched.
-fn questions(
-    host: &Host,
-    parent: &Parent,
-    queries: &[RelatedQuery],
-) -> Result<Vec<(Arc<Question>, Arc<Resource>)>, LookError> {
+fn questions(host: &Host, parent: &Parent, queries: &[RelatedQuery]) -> Result<Vec<Placed>, LookError> {
     let kinds = host.kinds();
     let question = |query: &RelatedQuery| {
         let RelatedQuery { id: _, kind: of, namespace, by, observe } = query;

@@ -43,6 +43,8 @@ impl OwnError {
 
 /// A child that may be sent. Only this step makes one.
 pub(crate) struct Owned {
+    /// Its place in the rendering.
+    index: usize,
     id: ChildId,
     resource: Arc<Resource>,
     /// With labels, owner reference and the hash annotation.
@@ -54,6 +56,9 @@ pub(crate) struct Owned {
 }
 
 impl Owned {
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
     pub(crate) fn id(&self) -> &ChildId {
         &self.id
     }
@@ -91,9 +96,9 @@ impl Owned {
         if let Some(storage) = object.get_mut("spec").and_then(|spec| spec.pointer_mut("/resources/requests/storage")) {
             *storage = there.into();
         }
-        let Self { id, resource, object: _, hash, policy, retain } = self;
+        let Self { index, id, resource, object: _, hash, policy, retain } = self;
         let (id, resource, hash, retain) = (id.clone(), Arc::clone(resource), Arc::clone(hash), retain.clone());
-        Self { id, resource, object, hash, policy: *policy, retain }
+        Self { index: *index, id, resource, object, hash, policy: *policy, retain }
     }
     /// Whether it puts a claim of this name into a Pod.
     pub(crate) fn mounts(&self, claim: &str) -> bool {
@@ -143,11 +148,12 @@ pub(crate) fn all(
     let kinds = host.kinds();
     let mut owned: Vec<Owned> = children
         .into_iter()
-        .map(|child| {
+        .enumerate()
+        .map(|(place, child)| {
             let missing = || OwnError::Missing { child: format!("{} {}", child.kind().kind.kind, child.name()) };
             let (index, kind) = kinds.child(&child.kind().kind).ok_or_else(missing)?;
             let resource = kind.resource().ok_or_else(missing)?;
-            Ok(own(child, index, resource, &parent.id, (plugin, &given), &credentials))
+            Ok(own((place, child), index, resource, &parent.id, (plugin, &given), &credentials))
         })
         .collect::<Result<_, _>>()?;
     owned.sort_by_key(|child| !child.is_claim());
@@ -172,7 +178,7 @@ fn given(parent: &Parent, plugin: &Plugin) -> Result<Given, OwnError> {
 
 /// `kind` is the child's index in the table of child kinds.
 fn own(
-    child: CheckedChild,
+    (index, child): (usize, CheckedChild),
     kind: usize,
     resource: Arc<Resource>,
     parent: &check::Parent,
@@ -212,7 +218,7 @@ fn own(
     let hash: Arc<str> = in_place::hash(&resource.group, &resource.kind, &object).into();
     annotations(self::metadata(&mut object)).insert(names::HASH_ANNOTATION.to_owned(), (*hash).into());
     let id = ChildId { kind, namespace: parent.namespace.as_str().into(), name };
-    Owned { id, resource, object, hash, policy, retain }
+    Owned { index, id, resource, object, hash, policy, retain }
 }
 
 pub(crate) fn owner_reference(parent: &check::Parent) -> Value {

@@ -14,14 +14,12 @@ use crate::sandbox::model::{Asked, CallError, FailureClass, Finalized, Rendered,
 
 /// Why there is no rendering.
 pub(crate) enum RenderError {
-    Call(CallError),
+    /// With what it used.
+    Call(CallError, Usage),
     /// The plugin hangs with others in hand: to be tried again after this.
     Busy(Duration),
     /// It fails with one object after the other, for this reason; this one's turn comes after this.
-    Failing {
-        reason: String,
-        again: Duration,
-    },
+    Failing { reason: String, again: Duration },
 }
 
 /// What the sandbox stopped or the plugin refused: the reason is the error's own.
@@ -66,7 +64,7 @@ pub(crate) async fn render(
     plugin: &Arc<Plugin>,
     parent: &Parent,
     request: Request,
-) -> Result<Rendered, RenderError> {
+) -> Result<(Rendered, Usage), RenderError> {
     pass(host, plugin, parent)?;
     let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
     let component = plugin.component.clone();
@@ -84,7 +82,7 @@ pub(crate) async fn finalize(
     plugin: &Arc<Plugin>,
     parent: &Parent,
     request: Request,
-) -> Result<Finalized, RenderError> {
+) -> Result<(Finalized, Usage), RenderError> {
     let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
     let component = plugin.component.clone();
     let answer = elsewhere(slot, move || component.finalize(&request)).await?;
@@ -97,7 +95,7 @@ pub(crate) async fn related(
     plugin: &Arc<Plugin>,
     parent: &Parent,
     request: Request,
-) -> Result<Asked, RenderError> {
+) -> Result<(Asked, Usage), RenderError> {
     pass(host, plugin, parent)?;
     let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
     let component = plugin.component.clone();
@@ -170,7 +168,7 @@ async fn elsewhere<T: Send + 'static>(slot: Slot, call: impl FnOnce() -> T + Sen
         drop(slot);
         answer
     });
-    call.await.map_err(|error| RenderError::Call(CallError::Host(error.to_string())))
+    call.await.map_err(|error| RenderError::Call(CallError::Host(error.to_string()), Usage::default()))
 }
 
 fn answered<T>(
@@ -178,7 +176,7 @@ fn answered<T>(
     plugin: &Plugin,
     parent: &Parent,
     (result, usage): (Result<T, CallError>, Usage),
-) -> Result<T, RenderError> {
+) -> Result<(T, Usage), RenderError> {
     if !matches!(result, Err(CallError::Timeout { .. })) {
         host.slots.answered(&plugin.name);
     }
@@ -190,7 +188,10 @@ fn answered<T>(
         }
     }
     log(&plugin.name, parent, &usage);
-    result.map_err(RenderError::Call)
+    match result {
+        Ok(answer) => Ok((answer, usage)),
+        Err(error) => Err(RenderError::Call(error, usage)),
+    }
 }
 
 /// Of bounded variety: a plugin's own reason is no label.

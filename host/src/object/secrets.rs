@@ -93,6 +93,11 @@ pub(crate) async fn keep(
     Ok(kept)
 }
 
+/// The revision of one that stands.
+pub(crate) async fn stands(host: &Host, parent: &Parent, name: &str) -> Result<Option<String>, SecretError> {
+    Ok(read(host, parent, name).await?.map(|there| there.revision()))
+}
+
 pub(crate) fn named(name: &str) -> Named {
     Named { api_version: "v1".to_owned(), kind: "Secret".to_owned(), name: name.to_owned() }
 }

@@ -14,10 +14,10 @@ use super::memory::Memory;
 use super::outcome::{Next, Outcome};
 use super::parents::{Parent, ParentKey};
 use super::queue::{Job, Lane};
-use super::report;
 use super::retry::Retry;
 use super::status::{self, Written};
 use super::walk::walk;
+use super::{examine, report};
 use crate::clock;
 use crate::metrics::Reconciled;
 
@@ -94,6 +94,7 @@ async fn one(host: &Host, ledger: &Ledger, job: &Job<ParentKey>) -> Reconciled {
                 memory.generation = parent.generation;
                 outcome = None;
             }
+            examine::answer(host, key, &parent, &mut memory).await;
             let next = walk(host, key, &parent, &mut memory, &mut outcome).await;
             plan(host, key, &parent, &mut memory, next)
         }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::fit;
 use super::registry::{Origin, Plugin, Problem, Registry};
 use super::status::{PluginCondition, PluginStatus, Step};
 use crate::clock;
@@ -23,6 +24,8 @@ pub struct Told<'a> {
     pub problem: Option<&'a Problem>,
     /// How many objects it serves.
     pub objects: u64,
+    /// What it reads and the API server does not keep; empty where there is none.
+    pub mismatch: &'a str,
     /// Where it fails with one object after the other: for what.
     pub failing: Option<&'a str>,
 }
@@ -35,7 +38,7 @@ pub fn status(
     before: &PluginStatus,
     now: Timestamp,
 ) -> PluginStatus {
-    let Told { plugin, problem, objects, failing } = told;
+    let Told { plugin, problem, objects, mismatch, failing } = told;
     let serving = registry.plugin(name).filter(|plugin| plugin.origin == Origin::Cluster);
     // Settled between plugins: somebody else serves.
     let passed_over = registry.problems().iter().find(|one| one.origin == Origin::Cluster && one.file == name);
@@ -47,7 +50,7 @@ pub fn status(
     let conditions = Step::ALL.map(|step| {
         let (status, reason, message) = match &failing {
             Some(message) if step == Step::Serving => ("True", "PluginFailing", message.as_str()),
-            _ => condition(step, serving.is_some(), shown.is_some(), problem),
+            _ => condition(step, serving.is_some(), shown.is_some(), problem, mismatch),
         };
         let same = before.conditions.iter().find(|one| one.kind == step.name() && one.status == status);
         PluginCondition {
@@ -83,11 +86,18 @@ pub fn status(
     }
 }
 
-fn condition(step: Step, serves: bool, loaded: bool, problem: Option<&Problem>) -> (&'static str, &str, &str) {
+fn condition<'a>(
+    step: Step,
+    serves: bool,
+    loaded: bool,
+    problem: Option<&'a Problem>,
+    mismatch: &'a str,
+) -> (&'static str, &'a str, &'a str) {
     match problem {
         Some(problem) if step == Step::Serving && serves => ("True", "LastKnownGood", &problem.message),
         Some(problem) if step == problem.step => ("False", &problem.reason, &problem.message),
         Some(problem) if step < problem.step => ("True", "Succeeded", ""),
+        None if step == Step::Serving && serves && !mismatch.is_empty() => ("True", fit::SCHEMA_MISMATCH, mismatch),
         None if serves || loaded => ("True", "Succeeded", ""),
         _ => ("Unknown", "NotReached", ""),
     }

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
-use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, WasmBacktraceDetails};
 
 use super::cache::{Cache, Counts};
 use crate::limits;
@@ -154,8 +154,9 @@ fn common() -> Config {
         .relaxed_simd_deterministic(true)
         // Threads of its own would keep memory of theirs; two plugins compile in the time of a list call.
         .parallel_compilation(false)
-        // A trap says what, the guest's log says where: frames of a stripped guest say nothing.
-        .wasm_backtrace_max_frames(None)
+        // Functions only: walked at a trap, by frame pointers that are there anyway. Lines would cost a map of all code.
+        .wasm_backtrace_max_frames(limits::FRAMES)
+        .wasm_backtrace_details(WasmBacktraceDetails::Disable)
         .generate_address_map(false)
         .native_unwind_info(false)
         .memory_init_cow(true);

@@ -53,6 +53,11 @@ impl Log {
         self.last_error = Some(escape(words, limits::CONDITION_MESSAGE_BYTES).0);
     }
 
+    /// Whether the guest has said something that explains its end.
+    pub(super) fn is_explained(&self) -> bool {
+        self.last_error.is_some()
+    }
+
     /// How many errors were logged.
     pub(super) fn errors(&self) -> usize {
         self.errors
@@ -89,7 +94,7 @@ impl Log {
 
 /// At most `cap` bytes of `text`, with what could forge or hide lines spelled
 /// out; and whether that is all of it.
-fn escape(text: &str, cap: usize) -> (String, bool) {
+pub(super) fn escape(text: &str, cap: usize) -> (String, bool) {
     let mut out = String::with_capacity(text.len().min(cap));
     for char in text.chars() {
         let before = out.len();

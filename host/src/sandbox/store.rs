@@ -5,12 +5,14 @@
 
 use std::time::Instant;
 
+use tracing::Level;
 use wasmtime::component::ResourceTable;
 use wasmtime::{ResourceLimiter, Store, StoreContextMut, Trap};
 
 use super::engine::Engine;
+use super::frames::Frames;
 use super::log::Log;
-use super::model::{CallError, Usage};
+use super::model::{CallError, LogLine, Usage};
 use super::printed::{Printed, Stream};
 use super::world::World;
 use crate::limits::{self, PluginLimits};
@@ -54,18 +56,25 @@ pub(super) fn call<T>(
     store.set_epoch_deadline(ticks(limits));
     store.set_hostcall_fuel(limits.output_bytes().saturating_add(record_bytes(limits)));
     store.set_max_component_handles(limits::HANDLES);
+    let mut stood = None;
     let result = match store.set_fuel(limits.fuel) {
         Ok(()) => {
             let result = guest(&mut store);
             store.data_mut().finish();
-            result.map_err(|stop| explain(stop, limits, store.data()))
+            result.map_err(|stop| {
+                let frames = stop.frames();
+                stood = frames.line(store.data().log.is_explained());
+                explain(stop, &frames, limits, store.data())
+            })
         }
         Err(error) => Err(CallError::Host(format!("{error:#}"))),
     };
     let fuel = limits.fuel.saturating_sub(store.get_fuel().unwrap_or(0));
     let State { limits: _, budget, log, printed: _, world: _, things: _ } = store.into_data();
     drop(running);
-    let usage = Usage { fuel, wall: start.elapsed(), memory_bytes: budget.used, log: log.into_lines() };
+    let mut log = log.into_lines();
+    log.extend(stood.map(|message| LogLine { level: Level::ERROR, message, fields: Vec::new() }));
+    let usage = Usage { fuel, wall: start.elapsed(), memory_bytes: budget.used, log };
     (result, usage)
 }
 
@@ -80,7 +89,7 @@ fn record_bytes(limits: &PluginLimits) -> usize {
     (limits.children as usize).saturating_mul(limits::RECORD_BYTES).saturating_add(64 * limits::RECORD_BYTES)
 }
 
-fn explain(stop: Stop, limits: &PluginLimits, state: &State) -> CallError {
+fn explain(stop: Stop, frames: &Frames, limits: &PluginLimits, state: &State) -> CallError {
     let (error, instantiation) = match stop {
         Stop::Output(error) => return error,
         Stop::Instantiation(error) => (error, true),
@@ -105,7 +114,7 @@ fn explain(stop: Stop, limits: &PluginLimits, state: &State) -> CallError {
             | Trap::InvalidDiscriminant
             | Trap::InvalidChar
             | Trap::UnalignedPointer => CallError::OutputInvalid(trap.to_string()),
-            trap => CallError::Trap(state.log.explain(trap)),
+            trap => CallError::Trap(state.log.explain(place(trap, frames))),
         };
     }
     // wasmtime's types for these are private; tests hold the texts.
@@ -117,9 +126,27 @@ fn explain(stop: Stop, limits: &PluginLimits, state: &State) -> CallError {
         return CallError::OutputTooLarge { limits };
     }
     if instantiation || error.is::<wasmtime::PoolConcurrencyLimitError>() || error.is::<HostMemory>() {
-        return CallError::Host(format!("{error:#}"));
+        return CallError::Host(words(&error));
     }
     CallError::OutputInvalid(text)
+}
+
+/// What the guest did, and in which function of its own.
+fn place(trap: &Trap, frames: &Frames) -> String {
+    let what = match trap {
+        Trap::UnreachableCodeReached => "unreachable".to_owned(),
+        trap => trap.to_string(),
+    };
+    match frames.own() {
+        Some(own) => format!("{what} in {own}"),
+        None => what,
+    }
+}
+
+/// Of an error without its frames, which are told elsewhere.
+fn words(error: &wasmtime::Error) -> String {
+    let words = error.chain().map(ToString::to_string);
+    words.filter(|text| !text.starts_with("error while executing at wasm backtrace")).collect::<Vec<_>>().join(": ")
 }
 
 /// Pays for what the host does for the guest, else a flood of calls would run until the wall-time limit.
@@ -149,6 +176,17 @@ struct TooMuchMemory;
 #[derive(Debug, thiserror::Error)]
 #[error("the machine has no memory for the plugin: {0}")]
 struct HostMemory(String);
+
+// === impl Stop ===
+
+impl Stop {
+    fn frames(&self) -> Frames {
+        match self {
+            Self::Instantiation(error) | Self::Call(error) => Frames::of(error),
+            Self::Output(_) => Frames::none(),
+        }
+    }
+}
 
 // === impl State ===
 

@@ -116,7 +116,11 @@ fn each_exit_code_has_its_cause() {
     let of_type = |value: &str| THING.replace("type: a", &format!("type: {value}"));
     let cases: &[(&str, i32, &[&str])] = &[
         (&of_type("failing"), 1, &["Thing team/one: NoRoom: there is no room"]),
-        (&of_type("trapping"), 1, &["Thing team/one: Trap: "]),
+        (
+            &of_type("trapping"),
+            1,
+            &["Thing team/one: Trap: trapped: unreachable in render", "error: stopped in render"],
+        ),
         (&of_type("5"), 1, &["InvalidSpec: /spec/type must be a string, not a number", "served: a, "]),
         (&THING.replace("name: one", "name: 1one"), 1, &["InvalidName"]),
         // The plugin always names its Pod `one`.

@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 
 use super::super::cli::Exit;
 use super::super::cli::author::BuildArgs;
-use super::super::render::say;
+use super::super::said::say;
 use super::folder::Folder;
 use super::test::{self, Tested};
 use super::trial::Trial;

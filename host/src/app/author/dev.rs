@@ -13,7 +13,8 @@ use anyhow::Context;
 
 use super::super::cli::Exit;
 use super::super::cli::author::DevArgs;
-use super::super::render::{input, say_log};
+use super::super::render::input;
+use super::super::said::say_log;
 use super::fixture::{self, Fixture};
 use super::folder::Folder;
 use super::trial::{Judged, Trial, Verdict};

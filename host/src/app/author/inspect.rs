@@ -10,7 +10,7 @@ use wit_component::DecodedWasm;
 
 use super::super::cli::Exit;
 use super::super::cli::author::{InspectArgs, OutputFormat};
-use super::super::render::say;
+use super::super::said::say;
 use super::{document, scripts};
 use crate::limits::PluginLimits;
 use crate::plugin::golden::{Answer, Fixtures};

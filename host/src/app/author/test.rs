@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::super::cli::Exit;
 use super::super::cli::author::TestArgs;
-use super::super::render::say_log;
+use super::super::said::say_log;
 use super::folder::Folder;
 use super::trial::{Judged, Trial, Verdict};
 use super::{component, fixture, shown};

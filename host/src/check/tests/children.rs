@@ -98,7 +98,7 @@ fn a_violation_is_one_sentence_that_names_all() {
     let violation = world().child(with(&service(), "/spec/externalIPs", &json!(["10.0.0.1"]))).unwrap_err();
     assert_eq!(
         violation.to_string(),
-        "plugin one: Service db: /spec/externalIPs: takes traffic of any address; \
+        "plugin one: Service db: children[0].spec.externalIPs: takes traffic of any address; \
          grant.allowedFields of Service may allow it by /spec/externalIPs (rule Field)"
     );
 }

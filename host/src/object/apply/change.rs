@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::create::look_again;
-use super::error::{ApplyError, fought, title};
+use super::error::{ApplyError, fought, refusal, title};
 use super::repair::{put_back, replaced_list};
 use super::replace::{allowed, replace};
 use super::resize::resize;
@@ -22,7 +22,6 @@ use crate::object::gather::owned_fields_hash;
 use crate::object::host::Host;
 use crate::object::own::Owned;
 use crate::object::parents::{Parent, ParentKey};
-use crate::object::refusal::Refusal;
 use crate::object::retry::Retry;
 use crate::object::tries::{Attempted, Lesson, REPLACED_BY_EDIT, Tries, Why};
 use crate::object::{fields, in_place};
@@ -133,7 +132,7 @@ impl Standing<'_> {
     /// the change, in whatever words.
     async fn refused(&self, error: ApiError, tries: &mut Tries) -> ApplyError {
         let Self { host, child, .. } = *self;
-        let refusal = Refusal::new(title(child), error);
+        let refusal = refusal(title(child), child, error);
         let about_the_change = refusal.is_immutable()
             || (refusal.is_rejected() && refusal.error.is_invalid() && allowed(host, child).await.is_ok());
         if about_the_change {

@@ -7,7 +7,7 @@ use crate::object::kept::KeptError;
 use crate::object::own::Owned;
 use crate::object::parents::Named;
 use crate::object::readiness::{Unready, Why as Unwell};
-use crate::object::refusal::Refusal;
+use crate::object::refusal::{Refusal, Rendered};
 use crate::object::retry::Retry;
 use crate::object::tries::{REPLACED_BY_EDIT, Why};
 
@@ -188,7 +188,12 @@ impl ApplyError {
 }
 
 pub(crate) fn refused(child: &Owned, error: ApiError) -> ApplyError {
-    ApplyError::Refused(Refusal::new(title(child), error))
+    ApplyError::Refused(refusal(title(child), child, error))
+}
+
+/// `what`: the child, or what was done with it.
+pub(crate) fn refusal(what: String, child: &Owned, error: ApiError) -> Refusal {
+    Refusal::of_child(what, Rendered { plugin: child.plugin(), index: child.index(), object: child.object() }, error)
 }
 
 pub(crate) fn title(child: &Owned) -> String {

@@ -4,7 +4,7 @@
 //! The delete meets exactly the state that was seen. What follows is the walk's:
 //! it waits until the child is gone, and makes it as it makes any that is missing.
 
-use super::error::{ApplyError, refused, title};
+use super::error::{ApplyError, refusal, refused, title};
 use crate::clock;
 use crate::limits::PASSING_BACKOFF;
 use crate::names;
@@ -60,7 +60,7 @@ pub(crate) async fn allowed(host: &Host, child: &Owned) -> Result<(), Refusal> {
     };
     // A webhook that takes no dry run.
     let unanswered = error.code() == Some(400);
-    let refusal = Refusal::new(format!("{}, made anew", title(child)), error);
+    let refusal = refusal(format!("{}, made anew", title(child)), child, error);
     // The one that goes is still counted.
     if unanswered || refusal.reason() == "QuotaExceeded" { Ok(()) } else { Err(refusal) }
 }
