@@ -74,10 +74,12 @@ test-image: ## the image, run as a Pod would (root, buildah, musl-tools)
 	@tests/preflight.sh image
 	@tests/image/run.sh
 bench: export KEELSON_BIN := $(TARGET)/shipped/keelson
-bench: build languages control-plane ## ratios against floors, on one control plane
+bench: build languages test-guests control-plane ## ratios against floors, on one control plane
 	@$(cargo) build --profile shipped --locked -p keelson --bin keelson
 	@$(cargo) bench --workspace --locked --bench render
 	@$(cargo) bench --workspace --locked --bench languages
+	@$(cargo) bench --workspace --locked --bench load
+	@$(cargo) bench --workspace --locked --bench fair
 	@$(cargo) bench --workspace --locked --bench peers -- $(ARGS)
 
 .PHONY: dist image

@@ -11,7 +11,11 @@ fn good() -> Value {
 }
 
 fn traps() -> Probe {
-    Probe::new("traps", "mysql").script(&json!({"act": "trap"}))
+    scripted(&json!({"act": "trap"}))
+}
+
+fn scripted(script: &Value) -> Probe {
+    Probe::new("traps", "mysql").script(script)
 }
 
 fn name(i: usize) -> String {
@@ -95,7 +99,7 @@ pub(crate) async fn another_version_of_a_failing_plugin_begins_anew(case: Case) 
     let plugin = case.wait(PLUGIN, "traps", "Failing", |plugin| plugin.text("/status/phase") == "Failing").await?;
     let serving = plugin.condition("Serving").context("no condition Serving")?;
     ensure!(plugin.is("Serving") && serving.reason == "PluginFailing" && serving.message.contains("Trap"), "{plugin}");
-    case.cluster.apply("", &traps().script(&good()).document()).await?;
+    case.cluster.apply("", &scripted(&good()).document()).await?;
     for i in 0..OBJECTS {
         case.wait_for(seconds(60), DATABASE, &name(i), "Ready", |database| database.is("Ready")).await?;
     }

@@ -43,7 +43,7 @@ pub use case::{Case, Recording};
 pub use cluster::{Cluster, Events, Install, Options, watch};
 pub use election::Rival;
 pub use host::{HOST_ACCOUNT, HOST_USER, Host, HostBuilder};
-pub use metrics::{Metrics, get as http_get};
+pub use metrics::{Metrics, get as http_get, parse as scraped};
 pub use object::{
     CLAIM, CONFIG_MAP, Condition, DATABASE, DEPLOYMENT, ENDPOINT_SLICE, EVENT, JOB, Kind, LEASE, NAMESPACE, Object,
     PLUGIN, POD, SECRET, SERVICE, STORAGE_CLASS, VOLUME,

@@ -33,7 +33,8 @@ fn sample(line: &str, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
     labels.iter().all(wanted).then(|| value.split_whitespace().next()?.parse().ok())?
 }
 
-pub(crate) fn parse(text: String) -> Metrics {
+/// What a scrape answered.
+pub fn parse(text: String) -> Metrics {
     Metrics(text)
 }
 

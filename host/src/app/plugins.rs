@@ -303,9 +303,9 @@ impl Plugins {
                 continue;
             }
             let objects = host.objects_of(&object.name);
-            let mismatch = mismatches.get(&object.name).map_or("", String::as_str);
             let failing = host.failing(&object.name);
             let plugin = plugin.map(AsRef::as_ref);
+            let mismatch = mismatches.get(&object.name).map_or("", String::as_str);
             let told = Told { plugin, problem, objects, mismatch, failing: failing.as_deref() };
             let identity = (object.name.as_str(), object.generation);
             let status = tell::status(identity, &told, registry, &object.status, clock::now());

@@ -12,6 +12,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -24,6 +25,8 @@ use crate::limits::{FAILING_BACKOFF, FAILING_LATE, FAILING_OBJECTS, PASSING_BACK
 #[derive(Default)]
 pub(crate) struct Gates {
     gates: Mutex<HashMap<String, Gate>>,
+    /// Whoever only looks asks for every object, and each once.
+    unguarded: AtomicBool,
 }
 
 /// A plugin, and what tells its versions apart: digest and revision.
@@ -107,8 +110,16 @@ impl Gates {
         known.into_iter().filter_map(was_failing).collect()
     }
 
+    /// From now on nobody is held back.
+    pub(crate) fn unguard(&self) {
+        self.unguarded.store(true, Ordering::Relaxed);
+    }
+
     /// Whether this object may have its plugin asked now; `bare` has no children.
     pub(crate) fn pass(&self, version: Version<'_>, object: &str, bare: bool, now: Instant) -> Result<(), Held> {
+        if self.unguarded.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let mut gates = self.gates.lock();
         let gate = gates.get_mut(version.plugin).filter(|gate| gate.is_of(version));
         let Some(closed) = gate.and_then(|gate| gate.closed.as_mut()) else { return Ok(()) };
