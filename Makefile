@@ -73,14 +73,13 @@ test-languages: build languages control-plane ## tests of these plugins, also on
 test-image: ## the image, run as a Pod would (root, buildah, musl-tools)
 	@tests/preflight.sh image
 	@tests/image/run.sh
-bench: export KEELSON_BIN := $(TARGET)/shipped/keelson
 bench: build languages test-guests control-plane ## ratios against floors, on one control plane
 	@$(cargo) build --profile shipped --locked -p keelson --bin keelson
 	@$(cargo) bench --workspace --locked --bench render
 	@$(cargo) bench --workspace --locked --bench languages
 	@$(cargo) bench --workspace --locked --bench load
-	@$(cargo) bench --workspace --locked --bench fair
-	@$(cargo) bench --workspace --locked --bench peers -- $(ARGS)
+	@KEELSON_BIN=$(TARGET)/shipped/keelson $(cargo) bench --workspace --locked --bench fair
+	@KEELSON_BIN=$(TARGET)/shipped/keelson $(cargo) bench --workspace --locked --bench peers -- $(ARGS)
 
 .PHONY: dist image
 dist: ## static host and plugins, as the image holds them
