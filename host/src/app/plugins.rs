@@ -130,6 +130,8 @@ impl Plugins {
         self.mismatches = mismatches;
         tokio::spawn(schemas::follow(Arc::clone(&host), api.clone(), found));
         let mut changes = self.objects.as_ref().map(|objects| objects.changes());
+        // What came since they were first read, while rights were asked for.
+        changes.iter_mut().for_each(cell::Receiver::mark_changed);
         let mut poll = interval(limits::FOLDER_POLL);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut report = interval(limits::PLUGIN_STATUS);
