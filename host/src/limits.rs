@@ -67,6 +67,8 @@ impl PluginLimits {
 /// Fuel of a call on the thread that all waiting shares: half a millisecond. Where it is too little, the call is made anew
 /// on a thread of its own; most plugins of native languages want a tenth, and save two switches of threads.
 pub const QUICK_FUEL: u64 = 1_000_000;
+/// MiB of such a call: filling memory costs little fuel and much time.
+pub const QUICK_MEMORY_MIB: u32 = 8;
 /// Milliseconds of such a call, for what costs no fuel: one tick of the clock.
 pub const QUICK_MILLISECONDS: u32 = 10;
 /// Calls of a component after one that was not quick until the next is tried so: what it can hold up is bounded.

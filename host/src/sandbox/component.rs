@@ -105,11 +105,15 @@ impl Component {
         }
         let quick = PluginLimits {
             fuel: limits.fuel.min(limits::QUICK_FUEL),
+            memory_mib: limits.memory_mib.min(limits::QUICK_MEMORY_MIB),
             wall_milliseconds: limits.wall_milliseconds.min(limits::QUICK_MILLISECONDS),
             ..*limits
         };
         let (result, usage) = store::call(engine, &quick, World::of(request), |store| guest.render(store, request));
-        let stopped = matches!(result, Err(CallError::OutOfFuel { .. } | CallError::Timeout { .. }));
+        let stopped = matches!(
+            result,
+            Err(CallError::OutOfFuel { .. } | CallError::Timeout { .. } | CallError::OutOfMemory { .. })
+        );
         if stopped || usage.wall > quick.wall() {
             rest.store(limits::QUICK_REST, Ordering::Relaxed);
         }
