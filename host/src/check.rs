@@ -32,7 +32,7 @@ pub use checked::{
 pub use grant::{
     AllowedFields, Grant, GrantedDiscriminator, GrantedKind, GrantedParent, GrantedRelated, Strategy, UserSecrets,
 };
-pub use path::in_child;
+pub use path::{field, in_child};
 pub use pod_template::pod_template_metadata;
 pub use secret::{Piece, is_plain as is_plain_secret, template};
 pub use violation::{Rule, Violation};

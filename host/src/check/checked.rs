@@ -9,7 +9,8 @@ use crate::limits::PluginLimits;
 use crate::sandbox::model::{ChildKind, Condition, Explanation, GeneratedSecret, Manifest, Retention};
 
 /// The custom resource that is rendered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parent {
     pub api_version: String,
     pub kind: String,

@@ -76,7 +76,7 @@ impl<'a> Path<'a> {
 }
 
 /// A JSON pointer as Kubernetes writes fields: `spec.ports[0].port`, `metadata.labels[app.kubernetes.io/name]`.
-pub(super) fn field(pointer: &str) -> String {
+pub fn field(pointer: &str) -> String {
     let mut field = String::new();
     for segment in pointer.split('/').skip(1) {
         let key = segment.replace("~1", "/").replace("~0", "~");

@@ -92,8 +92,8 @@ fn granted(
 /// These become parts of URLs.
 fn selects(path: &str, kind: &KindRef, by: &Selection) -> Result<(), Fault> {
     match by {
-        // Names of roles may hold colons and more; what would leave the path may not.
-        Selection::Name(name) if name.is_empty() || name.len() > 253 || !name.bytes().all(in_name) => {
+        // Any that Kubernetes may know: those of roles hold colons and capitals.
+        Selection::Name(name) if !is_name(name) => {
             Err(Fault::new(Rule::Related, format!("{path}/by"), format!("{} is no name of an object", shown(name))))
         }
         Selection::Name(_) => Ok(()),
@@ -113,8 +113,10 @@ fn selects(path: &str, kind: &KindRef, by: &Selection) -> Result<(), Fault> {
     }
 }
 
-fn in_name(byte: u8) -> bool {
-    byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.')
+fn is_name(name: &str) -> bool {
+    (1..=253).contains(&name.len())
+        && !matches!(name, "." | "..")
+        && name.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'%'))
 }
 
 fn is_secret(kind: &KindRef) -> bool {

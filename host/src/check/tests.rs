@@ -171,7 +171,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Violation>, rule: Rule, path: &
     assert_eq!((violation.rule, violation.path.as_str()), (rule, path), "{row}: {violation}");
     let sentence = violation.to_string();
     assert!(
-        sentence.contains("plugin one") && sentence.contains(&path::field(path)) && sentence.contains(rule.name()),
+        sentence.contains("plugin one") && sentence.contains(&field(path)) && sentence.contains(rule.name()),
         "{sentence}"
     );
     violation

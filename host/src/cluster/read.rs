@@ -47,15 +47,31 @@ impl Api {
     ) -> Result<Option<Vec<Box<RawValue>>>, ApiError> {
         #[derive(Deserialize)]
         struct Page {
+            #[serde(default)]
             items: Option<Vec<Box<RawValue>>>,
+            #[serde(default)]
+            metadata: Metadata,
+        }
+        #[derive(Deserialize, Default)]
+        struct Metadata {
+            #[serde(default)]
+            r#continue: String,
         }
         let call = || format!("list {}", resource.describe(namespace, None, None));
-        let mut uri = resource.path(namespace, None, None);
-        uri.push_str(&format!("?limit={}", most.saturating_add(1)));
-        parameter(&mut uri, "labelSelector", selector);
-        let answer = self.call(Method::GET, uri, None, limits::LIST_BYTES).await.map_err(at(call))?;
-        let Page { items } = decode(&answer).map_err(at(call))?;
-        Ok(items.or(Some(Vec::new())).filter(|items| items.len() <= most))
+        let (mut found, mut token) = (Vec::new(), String::new());
+        loop {
+            let page = self.list(resource, namespace, Some(selector), &token).await?;
+            let Page { items, metadata } = decode(&page).map_err(at(call))?;
+            found.extend(items.unwrap_or_default());
+            if found.len() > most {
+                return Ok(None);
+            }
+            // A page may hold fewer than were asked for, though there are more.
+            token = metadata.r#continue;
+            if token.is_empty() {
+                return Ok(Some(found));
+            }
+        }
     }
 
     /// Opens a watch: the answer's body is the stream. Only the start is under a time-out.

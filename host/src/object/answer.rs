@@ -18,12 +18,12 @@ pub(crate) async fn rendering(
     gathered: &Gathered,
 ) -> Result<CheckedParts, WalkError> {
     let rendered = render::render(host, plugin, parent, gathered.request.clone()).await;
-    let (rendered, _) = rendered.map_err(|error| failed(host, plugin, parent, gathered, error))?;
+    let rendered = rendered.map_err(|error| failed(host, plugin, parent, gathered, error))?;
     let user_secrets = user_secrets(gathered);
     match check::rendering(rendered, &context(plugin, parent, gathered, &user_secrets)) {
         Ok(checked) => Ok(checked.into_parts()),
         Err(violation) => {
-            note::refused(host, plugin, parent, gathered).await;
+            note::refused(host, plugin, parent, gathered, &violation).await;
             Err(violation.into())
         }
     }
@@ -36,12 +36,12 @@ pub(crate) async fn finalization(
     gathered: &Gathered,
 ) -> Result<CheckedFinalization, WalkError> {
     let finalized = render::finalize(host, plugin, parent, gathered.request.clone()).await;
-    let (finalized, _) = finalized.map_err(|error| failed(host, plugin, parent, gathered, error))?;
+    let finalized = finalized.map_err(|error| failed(host, plugin, parent, gathered, error))?;
     let user_secrets = user_secrets(gathered);
     match check::finalization(finalized, &context(plugin, parent, gathered, &user_secrets)) {
         Ok(checked) => Ok(checked),
         Err(violation) => {
-            note::refused(host, plugin, parent, gathered).await;
+            note::refused(host, plugin, parent, gathered, &violation).await;
             Err(violation.into())
         }
     }

@@ -30,10 +30,15 @@ pub(crate) async fn gathered(
     let same = memory.related.as_ref().is_some_and(|(of, _)| *of == gathered.fingerprint);
     // As Secrets of its own: an event of a child is no reason to read them.
     let afresh = memory.render_once || memory.secrets_unread || memory.secrets_of != hash_of(&parent.guest);
+    // What could only be refused again is not asked for: the walk sees it by the hash, a paused object tells why.
+    let refused = memory.refused == Some(gathered.fingerprint) && !memory.render_once && !memory.paused;
+    if !same && refused {
+        return Ok(gathered);
+    }
     if !same {
         let asked = render::related(host, plugin, parent, gathered.request.clone()).await;
         let asked = asked.map_err(|error| failed(host, plugin, parent, &gathered, error));
-        let (asked, _) = asked.inspect_err(|error| memory.refuse(error, &gathered))?;
+        let asked = asked.inspect_err(|error| memory.refuse(error, &gathered))?;
         let queries = check::related(asked, &parent.id, &plugin.name, &plugin.grant, &plugin.manifest);
         let queries = queries.map_err(WalkError::from).inspect_err(|error| memory.refuse(error, &gathered))?;
         memory.related = Some((gathered.fingerprint, queries));

@@ -7,10 +7,11 @@ use tokio::time::timeout;
 
 use super::desk::Examined;
 use super::host::Host;
+use super::kinds::Kind;
 use super::memory::Memory;
 use super::parents::{Parent, ParentKey};
 use super::queue::Lane;
-use super::{ask, dispatch};
+use super::{ask, dispatch, render};
 use crate::limits::DEBUG_PATIENCE;
 use crate::plugin::bundle::{self, Bundle};
 
@@ -43,12 +44,12 @@ impl Host {
 
     fn named(&self, kind: Option<&str>, namespace: &str, name: &str) -> Vec<(ParentKey, Arc<Parent>)> {
         let kinds = self.kinds();
-        let is = |given: &str, kind: &super::kinds::Kind| {
+        let is = |given: &str, kind: &Kind| {
             given.eq_ignore_ascii_case(&kind.kind)
                 || given.eq_ignore_ascii_case(&kind.plural)
                 || given.eq_ignore_ascii_case(&kind.name())
         };
-        let of_kind = |(index, served): (usize, &Arc<super::kinds::Kind>)| {
+        let of_kind = |(index, served): (usize, &Arc<Kind>)| {
             let key = ParentKey { kind: index, namespace: namespace.into(), name: name.into() };
             let parent = self.parents.get(&key).filter(|_| kind.is_none_or(|kind| is(kind, served)))?;
             Some((key, parent))
@@ -79,10 +80,11 @@ async fn examined(host: &Host, key: &ParentKey, parent: &Parent, memory: &mut Me
     };
     let rules = gathered.rules(&plugin);
     let (of, asked) = (Arc::clone(&plugin), (parent.id.clone(), rules.clone(), gathered.request.clone()));
-    let called = tokio::task::spawn_blocking(move || {
+    let call = move || {
         let (parent, rules, request) = asked;
         bundle::call(&of.component, &of.manifest, &of.name, &parent, &rules, &request)
-    });
-    let called = called.await.map_err(|error| error.to_string())?;
+    };
+    let called = render::again(host, &plugin, call).await;
+    let called = called.map_err(|_| format!("plugin {} has no room for a call now", plugin.name))?;
     Ok(Bundle::new(&plugin, &parent.id, rules, gathered.request, called))
 }

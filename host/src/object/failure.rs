@@ -15,6 +15,10 @@ use crate::limits::STALE_CHILD_GRACE;
 use crate::names;
 use crate::sandbox::model::CallError;
 
+/// Reasons of an object whose plugin was not asked.
+const PLUGIN_BUSY: &str = "PluginBusy";
+const PLUGIN_FAILING: &str = "PluginFailing";
+
 /// What ended a walk, one variant a step.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WalkError {
@@ -26,7 +30,7 @@ pub(crate) enum WalkError {
     Look(#[from] look::LookError),
     #[error("{}", render::message(error, plugin))]
     Render { plugin: String, error: CallError },
-    #[error("plugin {plugin} hangs with other objects; this one waits for its turn")]
+    #[error("plugin {plugin} is busy with other objects; this one waits for its turn")]
     Busy { plugin: String, again: Duration },
     #[error("plugin {plugin} fails with one object after the other ({reason}); this one waits for its turn")]
     Failing { plugin: String, reason: String, again: Duration },
@@ -85,12 +89,16 @@ pub(crate) fn stop(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Ou
     stop
 }
 
-/// What is known of the object as it is now stays; of another generation, or where nothing is, it is said to wait. Nor is
-/// anything known any more where only a change could help: there was one, else nobody would ask.
+/// What is known of the object as it is now stays; of another generation, or where nothing is, it is said to wait, and for
+/// what it waits now. Nor is anything known any more where only a change could help: there was one, else nobody would ask.
 pub(crate) fn put_off(parent: &Parent, memory: &mut Memory, outcome: &mut Option<Outcome>, why: &WalkError) {
     memory.first |= parent.recorded().is_empty();
     let observed = parent.status.fields().get("observedGeneration").and_then(serde_json::Value::as_i64);
-    let stale = |outcome: &Outcome| matches!(outcome, Outcome::Stopped(stop) if stop.retry == Retry::Permanent);
+    let stale = |outcome: &Outcome| match outcome {
+        Outcome::Stopped(stop) => stop.retry == Retry::Permanent,
+        Outcome::Waiting(stop) => [PLUGIN_BUSY, PLUGIN_FAILING].contains(&stop.reason.as_str()),
+        _ => false,
+    };
     if outcome.as_ref().is_none_or(stale) || observed != Some(parent.generation) {
         *outcome = Some(Outcome::Waiting(Stop {
             reason: why.reason(memory),
@@ -137,8 +145,8 @@ impl WalkError {
             Self::Gather(error) => error.reason().to_owned(),
             Self::Look(error) => error.reason().to_owned(),
             Self::Render { error, .. } => error.reason().to_owned(),
-            Self::Busy { .. } => "PluginBusy".to_owned(),
-            Self::Failing { .. } => "PluginFailing".to_owned(),
+            Self::Busy { .. } => PLUGIN_BUSY.to_owned(),
+            Self::Failing { .. } => PLUGIN_FAILING.to_owned(),
             Self::Check(violation) => violation.reason().to_owned(),
             Self::Secrets(error) => error.reason().to_owned(),
             Self::Own(error) => error.reason().to_owned(),

@@ -115,8 +115,14 @@ impl Gates {
         self.unguarded.store(true, Ordering::Relaxed);
     }
 
-    /// Whether this object may have its plugin asked now; `bare` has no children.
-    pub(crate) fn pass(&self, version: Version<'_>, object: &str, bare: bool, now: Instant) -> Result<(), Held> {
+    /// Whether this object may have its plugin asked now; one that is `bare` has no children.
+    pub(crate) fn pass(
+        &self,
+        version: Version<'_>,
+        object: &str,
+        bare: impl FnOnce() -> bool,
+        now: Instant,
+    ) -> Result<(), Held> {
         if self.unguarded.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -133,7 +139,7 @@ impl Gates {
             closed.opens = now + closed.delay;
             return Ok(());
         }
-        let turn = closed.line.turn(object, bare, closed.opens, closed.delay, now);
+        let turn = closed.line.turn(object, bare(), closed.opens, closed.delay, now);
         Err(Held { again: turn.saturating_duration_since(now), reason: closed.reason.clone() })
     }
 
@@ -242,17 +248,18 @@ impl Line {
         turn
     }
 
-    /// All turns anew, in their order. Whoever comes too early by then is told so.
+    /// All turns anew, in their order, and none earlier than was told: whoever comes too early by then is told so.
     fn space(&mut self, opens: Instant, delay: Duration) {
         let step = self.step(delay);
         for places in &mut self.places {
             let mut next = opens;
-            for (_, object) in std::mem::take(places) {
+            for (told, object) in std::mem::take(places) {
+                let at = next.max(told);
                 if let Some((turn, _)) = self.turns.get_mut(&object) {
-                    *turn = next;
+                    *turn = at;
                 }
-                places.insert((next, object));
-                next += step;
+                places.insert((at, object));
+                next = at + step;
             }
         }
     }
@@ -292,7 +299,7 @@ mod tests {
     fn close(gates: &Gates, now: Instant) {
         for i in 1..=FAILING_OBJECTS {
             let object = format!("o{i}");
-            gates.pass(ONE, &object, true, now).unwrap();
+            gates.pass(ONE, &object, || true, now).unwrap();
             let turn = gates.answered(ONE, &object, TRAPS, now);
             assert_eq!(turn == Turn::Closed, i == FAILING_OBJECTS, "{i}");
         }
@@ -328,13 +335,13 @@ mod tests {
         let mut delays = Vec::new();
         for i in 0..10 {
             let object = format!("t{i}");
-            let held = gates.pass(ONE, &object, true, now).unwrap_err();
+            let held = gates.pass(ONE, &object, || true, now).unwrap_err();
             assert_eq!(held.reason, "Trap");
             delays.push(held.again);
             now += held.again;
-            gates.pass(ONE, &object, true, now).unwrap();
-            gates.pass(ONE, &object, true, now).unwrap();
-            assert!(gates.pass(ONE, "another", true, now).is_err(), "one at a time");
+            gates.pass(ONE, &object, || true, now).unwrap();
+            gates.pass(ONE, &object, || true, now).unwrap();
+            assert!(gates.pass(ONE, "another", || true, now).is_err(), "one at a time");
             gates.forget("another");
             assert_eq!(gates.answered(ONE, &object, TRAPS, now), Turn::Same);
         }
@@ -344,10 +351,10 @@ mod tests {
             assert!(*delay <= whole.max(first), "{i}: {delays:?}");
         }
         assert!(delays.last().is_some_and(|last| *last >= cap / 2), "{delays:?}");
-        assert!(gates.pass(ONE, "waits", true, now).is_err());
+        assert!(gates.pass(ONE, "waits", || true, now).is_err());
         let opened = gates.answered(ONE, "t9", Verdict::Works, now);
         assert_eq!(opened, Turn::Opened(vec!["waits".into()]));
-        assert_eq!((gates.failing("p"), gates.pass(ONE, "anyone", true, now)), (None, Ok(())));
+        assert_eq!((gates.failing("p"), gates.pass(ONE, "anyone", || true, now)), (None, Ok(())));
     }
 
     #[test]
@@ -363,7 +370,7 @@ mod tests {
             walks += 1;
             let object = format!("w{i}");
             // The last three have children.
-            match gates.pass(ONE, &object, i < OBJECTS - 3, now) {
+            match gates.pass(ONE, &object, || i < OBJECTS - 3, now) {
                 Ok(()) => {
                     gates.answered(ONE, &object, TRAPS, now);
                     tried.push(i);
@@ -381,12 +388,31 @@ mod tests {
     fn one_that_does_not_come_for_its_turn_holds_nobody_up() {
         let (gates, now) = (gates(), clock::instant());
         close(&gates, now);
-        let ghost = gates.pass(ONE, "ghost", true, now).unwrap_err();
-        let next = gates.pass(ONE, "next", true, now).unwrap_err();
+        let ghost = gates.pass(ONE, "ghost", || true, now).unwrap_err();
+        let next = gates.pass(ONE, "next", || true, now).unwrap_err();
         assert!(next.again > ghost.again);
-        assert!(gates.pass(ONE, "new", true, now + ghost.again).is_err(), "it is the ghost's turn");
+        assert!(gates.pass(ONE, "new", || true, now + ghost.again).is_err(), "it is the ghost's turn");
         let late = now + ghost.again + FAILING_LATE;
-        assert_eq!(gates.pass(ONE, "next", true, late), Ok(()));
+        assert_eq!(gates.pass(ONE, "next", || true, late), Ok(()));
+    }
+
+    #[test]
+    fn nobodys_turn_comes_before_it_was_told() {
+        let (gates, now) = (gates(), clock::instant());
+        close(&gates, now);
+        for i in 0..8 {
+            gates.pass(ONE, &format!("gone{i}"), || true, now).unwrap_err();
+        }
+        let told = gates.pass(ONE, "last", || true, now).unwrap_err().again;
+        (0..8).for_each(|i| gates.forget(&format!("gone{i}")));
+        let mut at = now;
+        for (i, again) in [1, 2].into_iter().enumerate() {
+            at += Duration::from_secs(again);
+            assert!(at < now + told);
+            let object = format!("between{i}");
+            gates.pass(ONE, &object, || true, at).unwrap();
+            gates.answered(ONE, &object, TRAPS, at);
+        }
     }
 
     #[test]
@@ -395,12 +421,12 @@ mod tests {
         let other = Version { plugin: "other", ..ONE };
         gates.serve([ONE, other].into_iter());
         close(&gates, now);
-        assert_eq!(gates.pass(other, "o", true, now), Ok(()));
+        assert_eq!(gates.pass(other, "o", || true, now), Ok(()));
         assert!(gates.serve([ONE, other].into_iter()).is_empty(), "the same goes on");
-        assert!(gates.pass(ONE, "o", true, now).is_err());
+        assert!(gates.pass(ONE, "o", || true, now).is_err());
         let two = Version { revision: 2, ..ONE };
         assert_eq!(gates.serve([two, other].into_iter()), ["p"]);
-        assert_eq!((gates.pass(two, "o", true, now), gates.failing("p")), (Ok(()), None));
+        assert_eq!((gates.pass(two, "o", || true, now), gates.failing("p")), (Ok(()), None));
         // A call that was under way is the old version's.
         for i in 0..2 * FAILING_OBJECTS {
             assert_eq!(gates.answered(ONE, &format!("o{i}"), TRAPS, now), Turn::Same);

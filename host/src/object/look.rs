@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::host::Host;
-use super::kinds::{Kind, State, Unusable};
+use super::kinds::{Kind, Scope, State, Unusable};
 use super::parents::Parent;
 use super::refusal::Refusal;
 use super::related::{Question, Seen, Shown};
@@ -123,7 +123,7 @@ fn usable(kind: &Kind) -> Result<Arc<Resource>, LookError> {
     if let Some(resource) = kind.resource() {
         return Ok(resource);
     }
-    match kind.scopes().iter().map(super::kinds::Scope::state).find(|state| matches!(state, State::Unusable(_))) {
+    match kind.scopes().iter().map(Scope::state).find(|state| matches!(state, State::Unusable(_))) {
         Some(State::Unusable(problem)) => Err(LookError::Unusable { kind: kind.name(), problem }),
         _ => Err(LookError::Unfilled { kind: kind.name() }),
     }
@@ -149,7 +149,10 @@ async fn shown(
         } else if !host.related.read(question, moment, found) {
             continue;
         }
-        return Ok(host.related.answer(question).unwrap_or_default());
+        // Nobody watches its kind any more, as soon as this: nothing is known, which is not nothing.
+        if let Some(shown) = host.related.answer(question) {
+            return Ok(shown);
+        }
     }
     Err(LookError::Unfilled { kind: question.of.plural.clone() })
 }

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use super::gather::Gathered;
 use super::host::Host;
 use super::parents::Parent;
+use super::render;
+use crate::check::Violation;
 use crate::plugin::Plugin;
-use crate::plugin::bundle::{self, Bundle, Called, Outcome};
+use crate::plugin::bundle::{Bundle, Called, Outcome};
+use crate::plugin::golden::Answer;
 use crate::sandbox::model::{CallError, FailureClass, Usage};
 
 /// Keeps a call that gave nothing, with what it used.
@@ -23,20 +26,25 @@ pub(crate) fn stopped(
         return;
     }
     let outcome = Outcome::stopped(error);
-    let request = gathered.request.clone();
-    let bundle = Bundle::new(plugin, &parent.id, gathered.rules(plugin), request, Called { outcome, usage });
-    host.failures.keep(bundle);
+    host.failures.keep(bundle(plugin, parent, gathered, Called { outcome, usage }));
 }
 
-/// Keeps a call whose answer was refused; it is made once more for that, since only the check had it.
-pub(crate) async fn refused(host: &Host, plugin: &Arc<Plugin>, parent: &Parent, gathered: &Gathered) {
-    let rules = gathered.rules(plugin);
-    let (of, asked) = (Arc::clone(plugin), (parent.id.clone(), rules.clone(), gathered.request.clone()));
-    let called = tokio::task::spawn_blocking(move || {
-        let (parent, rules, request) = asked;
-        bundle::call(&of.component, &of.manifest, &of.name, &parent, &rules, &request)
-    });
-    if let Ok(called) = called.await {
-        host.failures.keep(Bundle::new(plugin, &parent.id, rules, gathered.request.clone(), called));
+/// Keeps a call whose answer was refused; it is made once more for that, since the check took the answer.
+pub(crate) async fn refused(
+    host: &Host,
+    plugin: &Arc<Plugin>,
+    parent: &Parent,
+    gathered: &Gathered,
+    violation: &Violation,
+) {
+    let (component, request) = (plugin.component.clone(), gathered.request.clone());
+    // A plugin without room now fails often enough to be seen another time.
+    if let Ok((answer, usage)) = render::again(host, plugin, move || Answer::told(&component, &request)).await {
+        let outcome = Outcome::of(answer, Some(violation));
+        host.failures.keep(bundle(plugin, parent, gathered, Called { outcome, usage }));
     }
+}
+
+fn bundle(plugin: &Plugin, parent: &Parent, gathered: &Gathered, called: Called) -> Bundle {
+    Bundle::new(plugin, &parent.id, gathered.rules(plugin), gathered.request.clone(), called)
 }

@@ -29,8 +29,10 @@ pub(crate) async fn pause(
         Ok(changes) => format!("held back: {}", changes.join(", ")),
         // What was said stays until it is known; a cache that fills wakes everybody.
         Err(WalkError::Gather(GatherError::Unfilled { .. })) => return Next::Rest,
-        Err(error) if error.put_off().is_some() => return Next::Later(error.put_off().unwrap_or_default()),
-        Err(error) => format!("as it is now it would be refused: {}: {error}", error.reason(memory)),
+        Err(error) => match error.put_off() {
+            Some(again) => return Next::Later(again),
+            None => format!("as it is now it would be refused: {}: {error}", error.reason(memory)),
+        },
     };
     *outcome = Some(Outcome::Paused(held));
     Next::Rest

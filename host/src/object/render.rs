@@ -64,7 +64,7 @@ pub(crate) async fn render(
     plugin: &Arc<Plugin>,
     parent: &Parent,
     request: Request,
-) -> Result<(Rendered, Usage), RenderError> {
+) -> Result<Rendered, RenderError> {
     pass(host, plugin, parent)?;
     let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
     let component = plugin.component.clone();
@@ -82,7 +82,7 @@ pub(crate) async fn finalize(
     plugin: &Arc<Plugin>,
     parent: &Parent,
     request: Request,
-) -> Result<(Finalized, Usage), RenderError> {
+) -> Result<Finalized, RenderError> {
     let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
     let component = plugin.component.clone();
     let answer = elsewhere(slot, move || component.finalize(&request)).await?;
@@ -95,7 +95,7 @@ pub(crate) async fn related(
     plugin: &Arc<Plugin>,
     parent: &Parent,
     request: Request,
-) -> Result<(Asked, Usage), RenderError> {
+) -> Result<Asked, RenderError> {
     pass(host, plugin, parent)?;
     let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
     let component = plugin.component.clone();
@@ -107,12 +107,23 @@ pub(crate) async fn related(
     answered(host, plugin, parent, answer)
 }
 
+/// The same call once more, for whoever wants to know more of it than a walk keeps. It has room as any other, and counts
+/// for nothing.
+pub(crate) async fn again<T: Send + 'static>(
+    host: &Host,
+    plugin: &Plugin,
+    call: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, RenderError> {
+    let slot = host.slots.take(&plugin.name).await.map_err(RenderError::Busy)?;
+    elsewhere(slot, call).await
+}
+
 /// Whether the plugin may be asked for this object now. One that is going is not held back.
 fn pass(host: &Host, plugin: &Plugin, parent: &Parent) -> Result<(), RenderError> {
     if parent.deleting {
         return Ok(());
     }
-    let bare = parent.recorded().is_empty();
+    let bare = || parent.recorded().is_empty();
     let held = host.gates.pass(version(plugin), &parent.id.uid, bare, clock::instant());
     held.map_err(|Held { reason, again }| RenderError::Failing { reason, again })
 }
@@ -176,7 +187,7 @@ fn answered<T>(
     plugin: &Plugin,
     parent: &Parent,
     (result, usage): (Result<T, CallError>, Usage),
-) -> Result<(T, Usage), RenderError> {
+) -> Result<T, RenderError> {
     if !matches!(result, Err(CallError::Timeout { .. })) {
         host.slots.answered(&plugin.name);
     }
@@ -188,10 +199,7 @@ fn answered<T>(
         }
     }
     log(&plugin.name, parent, &usage);
-    match result {
-        Ok(answer) => Ok((answer, usage)),
-        Err(error) => Err(RenderError::Call(error, usage)),
-    }
+    result.map_err(|error| RenderError::Call(error, usage))
 }
 
 /// Of bounded variety: a plugin's own reason is no label.

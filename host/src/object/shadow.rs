@@ -14,13 +14,16 @@ use super::apply::stands_as_rendered;
 use super::children::Child;
 use super::failure::WalkError;
 use super::host::Host;
+use super::look::LookError;
 use super::memory::Memory;
 use super::own::Owned;
 use super::parents::{Parent, ParentKey};
+use super::refusal::Refusal;
 use super::{answer, ask, data, dispatch, fields, in_place, kept, own, quantity, secrets};
 use crate::check::{self, CheckedChildren, CheckedParts, GrantedParent, Strategy};
 use crate::cluster::ObjectView;
 use crate::limits::{SECRET_ROUNDS, SHADOWED_AT_ONCE};
+use crate::names;
 
 /// One object.
 pub struct Shadowed {
@@ -203,8 +206,7 @@ async fn of_child(host: &Host, child: &Owned) -> Result<Option<Change>, WalkErro
         Ok(bytes) => serde_json::from_slice::<Value>(&bytes).map(|stands| differences(&known, child, &stands)),
         Err(error) if error.is_not_found() => return Ok(change(Effect::Made, Vec::new())),
         Err(error) => {
-            let refusal = super::refusal::Refusal::new(title.clone(), error);
-            return Err(WalkError::Prune(refusal));
+            return Err(LookError::Refused(Refusal::new(title.clone(), error)).into());
         }
     };
     Ok(change(effect(&known, child), fields.unwrap_or_default()))
@@ -230,14 +232,14 @@ fn differences(known: &Child, child: &Owned, stands: &Value) -> Vec<Field> {
         rendered.remove(ours);
     }
     if let Some(annotations) = rendered.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations")) {
-        annotations.as_object_mut().into_iter().for_each(|all| drop(all.remove(crate::names::HASH_ANNOTATION)));
+        annotations.as_object_mut().into_iter().for_each(|all| drop(all.remove(names::HASH_ANNOTATION)));
     }
     compare(Some(&Value::Object(rendered)), Some(stands), "", &mut found);
     let owned: Map<String, Value> =
         known.owned_fields.as_deref().and_then(|owned| serde_json::from_str(owned).ok()).unwrap_or_default();
     for pointer in fields::surplus(child.object(), &owned) {
         let stands = stands.pointer(&pointer).cloned();
-        found.push(Field { path: dotted(&pointer), stands, rendered: None });
+        found.push(Field { path: check::field(&pointer), stands, rendered: None });
     }
     found
 }
@@ -257,7 +259,7 @@ fn compare(rendered: Option<&Value>, stands: Option<&Value>, path: &str, found: 
         }
         (Some(rendered), Some(stands)) if is_same(rendered, stands, path) => {}
         (rendered, stands) => {
-            found.push(Field { path: dotted(path), stands: stands.cloned(), rendered: rendered.cloned() });
+            found.push(Field { path: check::field(path), stands: stands.cloned(), rendered: rendered.cloned() });
         }
     }
 }
@@ -280,22 +282,6 @@ fn is_same(rendered: &Value, stands: &Value, path: &str) -> bool {
     let amount = ["/requests/", "/limits/", "/hard/"].iter().any(|part| path.contains(part));
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     amount && quantity::compare(&text(rendered), &text(stands)) == Some(Ordering::Equal)
-}
-
-/// `/spec/ports/0/port` as `spec.ports[0].port`.
-fn dotted(pointer: &str) -> String {
-    let mut dotted = String::new();
-    for step in pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")) {
-        if step.parse::<usize>().is_ok() || step.contains(['.', '/', ':']) {
-            dotted.push_str(&format!("[{step}]"));
-        } else {
-            if !dotted.is_empty() {
-                dotted.push('.');
-            }
-            dotted.push_str(&step);
-        }
-    }
-    dotted
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub(crate) async fn walk(
         Err(error) => match error.put_off() {
             Some(again) => {
                 put_off(parent, memory, outcome, &error);
+                tracing::debug!(namespace = %parent.id.namespace, name = %parent.id.name, "put off for {again:?}: {error}");
                 Next::Later(again)
             }
             None => Next::Stopped(stop(parent, memory, outcome, &error)),

@@ -72,6 +72,7 @@ async fn work(host: Arc<Host>, ledger: Arc<Ledger>) {
 async fn one(host: &Host, ledger: &Ledger, job: &Job<ParentKey>) -> Reconciled {
     let key = &job.key;
     let Some(parent) = host.parents.get(key) else {
+        drop(host.desk.take(key));
         let known = ledger.entries.lock().remove(key);
         if let Some(Entry { mut memory, .. }) = known {
             host.census.count(&mut memory.plugin, None);

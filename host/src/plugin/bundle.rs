@@ -27,7 +27,7 @@ pub struct Bundle {
     pub at: String,
     /// The version of the host.
     pub host: String,
-    pub parent: Parent,
+    pub parent: check::Parent,
     pub plugin: Of,
     /// What the checks know beside the request.
     pub rules: Rules,
@@ -35,17 +35,6 @@ pub struct Bundle {
     pub used: Used,
     pub log: Vec<Line>,
     pub outcome: Outcome,
-}
-
-/// The custom resource.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Parent {
-    pub api_version: String,
-    pub kind: String,
-    pub namespace: String,
-    pub name: String,
-    pub uid: String,
 }
 
 /// The plugin that was asked.
@@ -124,12 +113,11 @@ pub struct Told {
 impl Bundle {
     pub fn new(plugin: &Plugin, parent: &check::Parent, rules: Rules, request: Request, call: Called) -> Self {
         let Called { outcome, usage } = call;
-        let check::Parent { api_version, kind, namespace, name, uid } = parent.clone();
         Self {
             format: FORMAT,
             at: clock::rfc3339(clock::now()),
             host: env!("CARGO_PKG_VERSION").to_owned(),
-            parent: Parent { api_version, kind, namespace, name, uid },
+            parent: parent.clone(),
             plugin: Of {
                 name: plugin.name.clone(),
                 version: plugin.manifest.version.clone(),
@@ -162,12 +150,7 @@ impl Bundle {
 
     /// The same call of a component, held against the same rules. Blocks.
     pub fn again(&self, component: &Component, manifest: &Manifest) -> Called {
-        call(component, manifest, &self.plugin.name, &self.parent(), &self.rules, &self.request)
-    }
-
-    fn parent(&self) -> check::Parent {
-        let Parent { api_version, kind, namespace, name, uid } = self.parent.clone();
-        check::Parent { api_version, kind, namespace, name, uid }
+        call(component, manifest, &self.plugin.name, &self.parent, &self.rules, &self.request)
     }
 }
 
@@ -187,35 +170,29 @@ pub fn call(
     request: &Request,
 ) -> Called {
     let (answer, usage) = Answer::told(component, request);
-    let outcome = match answer {
-        Err(error) => Outcome::stopped(&error),
-        Ok(answer) => {
-            let context = check::Context {
-                parent,
-                plugin,
-                grant: &rules.grant,
-                manifest,
-                selector_labels: &request.selector_labels,
-                limits: &rules.limits,
-                user_secrets: &rules.user_secrets,
-                related: &rules.related,
-            };
-            // A rendering is checked once, by the type that only the sandbox makes: asked for a second time.
-            let refused = match &answer {
-                Answer::Failure(_) => None,
-                Answer::Finalization(_) => {
-                    let again = component.finalize(request).0.ok();
-                    again.and_then(|finalized| check::finalization(finalized, &context).err())
-                }
-                Answer::Rendering(_) => {
-                    let again = component.render(request).0.ok();
-                    again.and_then(|rendered| check::rendering(rendered, &context).err())
-                }
-            };
-            Outcome { answer: Some(without_secrets(answer)), stopped: None, refused: refused.as_ref().map(Told::of) }
+    let context = check::Context {
+        parent,
+        plugin,
+        grant: &rules.grant,
+        manifest,
+        selector_labels: &request.selector_labels,
+        limits: &rules.limits,
+        user_secrets: &rules.user_secrets,
+        related: &rules.related,
+    };
+    // What is checked is of the type that only the sandbox makes: asked for a second time.
+    let violation = match &answer {
+        Err(_) | Ok(Answer::Failure(_)) => None,
+        Ok(Answer::Finalization(_)) => {
+            let again = component.finalize(request).0.ok();
+            again.and_then(|finalized| check::finalization(finalized, &context).err())
+        }
+        Ok(Answer::Rendering(_)) => {
+            let again = component.render(request).0.ok();
+            again.and_then(|rendered| check::rendering(rendered, &context).err())
         }
     };
-    Called { outcome, usage }
+    Called { outcome: Outcome::of(answer, violation.as_ref()), usage }
 }
 
 /// What a person reads of a log.
@@ -257,6 +234,16 @@ fn without_secrets(mut answer: Answer) -> Answer {
 }
 
 impl Outcome {
+    pub fn of(answer: Result<Answer, CallError>, violation: Option<&Violation>) -> Self {
+        match answer {
+            Err(error) => Self::stopped(&error),
+            Ok(answer) => {
+                let refused = violation.map(Told::of);
+                Self { answer: Some(without_secrets(answer)), stopped: None, refused }
+            }
+        }
+    }
+
     pub fn stopped(error: &CallError) -> Self {
         let told = Told { reason: error.reason().to_owned(), message: error.to_string(), rule: None };
         Self { stopped: Some(told), ..Self::default() }
